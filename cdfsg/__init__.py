@@ -1,0 +1,1 @@
+"""Replication suite for stochastic optimization over the generalized Stiefel manifold."""
