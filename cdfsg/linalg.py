@@ -1,22 +1,91 @@
-"""Small dense linear algebra without any meaning from the paper."""
+"""Small dense linear algebra without any meaning from the paper.
+
+*Lanes*: many independent runs advance in lock-step, so their matrices are stored side by side.  A tall matrix
+of every lane is one array of shape ``(rows, lanes, p)``: read as ``(rows, lanes * p)`` it enters one
+matrix-matrix product for all lanes at once.  A p-by-p matrix of every lane has shape ``(lanes, p, p)``.
+"""
+
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
 
 
-def sym(a: np.ndarray) -> np.ndarray:
-    """Symmetric part ``(A + A') / 2`` of each trailing square matrix, the paper's Psi."""
-    return (a + np.swapaxes(a, -1, -2)) / 2
+def sym(a: Array) -> Array:
+    """Symmetric part ``(A + A') / 2`` of each trailing square matrix (the paper's Psi)."""
+    half: Array = (a + np.swapaxes(a, -1, -2)) / 2
+    return half
 
 
-def inv_sqrt(a: np.ndarray) -> np.ndarray:
+def eye_like(a: Array) -> Array:
+    """Identity of the size and type of the trailing square matrix of `a`, shape (p, p)."""
+    return np.eye(a.shape[-1], dtype=a.dtype)
+
+
+def inv_sqrt(a: Array) -> Array:
     """Inverse square root of each trailing symmetric positive definite matrix.
+
+    Parameters
+    ----------
+    a : array (..., p, p)
+        Symmetric; only the symmetric part is used.
 
     Raises
     ------
     ValueError
-        If an eigenvalue is not positive; the message names the smallest one.
+        If `a` holds a non-finite entry or an eigenvalue that is not positive; the message names it.
     """
+    if not np.isfinite(a).all():
+        raise ValueError("inv_sqrt needs finite entries, but the matrix holds NaN or infinity")
     values, vectors = np.linalg.eigh(sym(a))
     if not values.min() > 0:
-        raise ValueError(f"a positive definite matrix is needed; smallest eigenvalue {values.min():.3g}")
-    return (vectors / np.sqrt(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+        raise ValueError(
+            f"inv_sqrt needs a positive definite matrix, but the smallest eigenvalue is {values.min():.3g}; "
+            "add a ridge or use truncated_inv_sqrt"
+        )
+    return scale_spectrum(values**-0.5, vectors)
+
+
+def truncated_inv_sqrt(a: Array, rtol: float) -> Array:
+    """Inverse square root of one positive semidefinite matrix on its numerical range.
+
+    Parameters
+    ----------
+    a : array (n, n)
+        Symmetric positive semidefinite.
+    rtol : float
+        Eigenvalues at or below ``rtol`` times the largest count as zero, and so does their inverse root.
+    """
+    values, vectors = np.linalg.eigh(sym(a))
+    kept = values > rtol * values.max(initial=0.0)
+    roots = np.zeros_like(values)
+    roots[kept] = values[kept] ** -0.5
+    return scale_spectrum(roots, vectors)
+
+
+def scale_spectrum(values: Array, vectors: Array) -> Array:
+    """``V diag(values) V'`` for each trailing matrix: values (..., p), vectors (..., p, p)."""
+    product: Array = (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return product
+
+
+def lane_product(tall: Array, small: Array) -> Array:
+    """Product of tall and small in every lane: (rows, lanes, p) times (lanes, p, q) is (rows, lanes, q)."""
+    rows, lanes, _ = tall.shape
+    out = np.empty((rows, lanes, small.shape[-1]), dtype=tall.dtype)
+    np.matmul(tall.transpose(1, 0, 2), small, out=out.transpose(1, 0, 2))
+    return out
+
+
+def lane_gram(left: Array, right: Array) -> Array:
+    """``left' right`` in every lane: (rows, lanes, p) and (rows, lanes, q) give (lanes, p, q)."""
+    gram: Array = left.transpose(1, 2, 0) @ right.transpose(1, 0, 2)
+    return gram
+
+
+def view_slices(sizes: tuple[int, ...]) -> tuple[slice, ...]:
+    """Row slices of the stacked variable, one per view."""
+    ends = np.cumsum(sizes)
+    return tuple(slice(int(end - size), int(end)) for end, size in zip(ends, sizes, strict=True))

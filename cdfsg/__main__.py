@@ -1,0 +1,129 @@
+"""Command line: ``python -m cdfsg data | run | status | verdict | notebooks | reproduce | quick``."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+from cdfsg.datasets import DATASETS, load
+from cdfsg.files import QUICK, RECORDS, RUNS
+from cdfsg.paper import experiments, notebooks, report
+from cdfsg.paper.experiments import EXPERIMENTS, Experiment
+from cdfsg.paper.run import key_of, run_experiment
+from cdfsg.paper.select import select
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m cdfsg", description="Replication suite for CDFSG.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    for name, (action, words) in _COMMANDS.items():
+        command = commands.add_parser(name, help=words, description=words)
+        command.set_defaults(action=action)
+        if name in ("run", "status", "reproduce"):
+            command.add_argument("--only", default="", metavar="KEY=VALUE,...",
+                                 help="experiments to keep, by table, dataset or merit")  # fmt: skip
+        if name in ("run", "reproduce", "quick"):
+            command.add_argument("--jobs", type=int, default=os.cpu_count() or 1,
+                                 help="processes (default: the machine's cores)")  # fmt: skip
+    arguments = parser.parse_args(argv)
+    try:
+        arguments.action(arguments)
+    except (ValueError, OSError) as error:
+        print(f"cdfsg: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def chosen(only: str) -> list[Experiment]:
+    """Experiments that a filter such as ``dataset=mnist,merit=identity`` keeps.
+
+    Raises
+    ------
+    ValueError
+        If the filter is malformed or keeps nothing.
+    """
+    pairs = dict(part.partition("=")[::2] for part in only.split(",") if part)
+    unknown = set(pairs) - {"table", "dataset", "merit"}
+    if unknown:
+        raise ValueError(f"--only knows table, dataset and merit, not {', '.join(sorted(unknown))!r}")
+    kept = [e for e in EXPERIMENTS.values() if all(getattr(e, key) == value for key, value in pairs.items())]
+    if not kept:
+        names = "; ".join(f"table={e.table},dataset={e.dataset},merit={e.merit}" for e in EXPERIMENTS.values())
+        raise ValueError(f"--only {only} keeps no experiment; there are: {names}")
+    return kept
+
+
+def _data(_: argparse.Namespace) -> None:
+    for name in DATASETS:
+        print(load(name))
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    for experiment in chosen(arguments.only):
+        runs = run_experiment(experiment, RUNS, arguments.jobs)
+        report.publish(experiment, runs)
+        print(f"{experiment.name}: {len(runs)} records in {RECORDS}")
+
+
+def _status(arguments: argparse.Namespace) -> None:
+    for experiment in chosen(arguments.only):
+        blocks = experiment.first_stage()
+        done = sum((RUNS / f"{key_of(block)}.csv").exists() for block in blocks)
+        print(f"{experiment.table} {experiment.name}: {done} of {len(blocks)} blocks with given settings are done")
+        try:
+            runs = report.published(experiment)
+        except FileNotFoundError:
+            print("  no published records yet; make reproduce")
+            continue
+        wanted = {key_of(block) for block in [*blocks, *experiment.second_stage(select(runs))]}
+        fresh = wanted == set(runs["key"])
+        print(f"  published records: {len(runs)}, " + ("of this code and data" if fresh else "of other code or data"))
+
+
+def _verdict(_: argparse.Namespace) -> None:
+    table = report.write_verdicts()
+    for experiment in EXPERIMENTS.values():
+        part = table[table["table"] == experiment.table]
+        if len(part):
+            print(report.summary(experiment, part, report.published(experiment)))
+    print(f"Every number: {RECORDS / 'verdicts.csv'}")
+
+
+def _notebooks(_: argparse.Namespace) -> None:
+    for name in ("00_start", "40_gcca"):
+        began = time.monotonic()
+        path = notebooks.execute(name)
+        print(f"{path}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+
+
+def _reproduce(arguments: argparse.Namespace) -> None:
+    began = time.monotonic()
+    _run(arguments)
+    report.write_verdicts()
+    _notebooks(arguments)
+    _verdict(arguments)
+    print(f"Done in {time.monotonic() - began:.0f} s. Look at notebooks/40_gcca.ipynb and figures/.")
+
+
+def _quick(arguments: argparse.Namespace) -> None:
+    experiment = experiments.QUICK
+    report.publish(experiment, run_experiment(experiment, RUNS, arguments.jobs))
+    parameters = {"dataset": experiment.dataset, "merit": experiment.merit, "profile": "quick"}
+    path = notebooks.execute("40_gcca", parameters, QUICK / "40_gcca.ipynb")
+    print(f"Done. Look at {path} and the figures beside it.")
+
+
+_COMMANDS = {
+    "data": (_data, "download and check the data sets"),
+    "run": (_run, "run what is missing of the experiments"),
+    "status": (_status, "say what is done"),
+    "verdict": (_verdict, "judge the records against the paper"),
+    "notebooks": (_notebooks, "execute the notebooks"),
+    "reproduce": (_reproduce, "run, verdict and notebooks"),
+    "quick": (_quick, "the same pipeline in seconds on a small real data set"),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

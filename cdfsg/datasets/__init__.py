@@ -1,0 +1,41 @@
+"""Multi-view data sets, found by name."""
+
+from collections.abc import Callable
+
+from cdfsg.datasets.digits import load_digits
+from cdfsg.datasets.download import DownloadError, data_dir
+from cdfsg.datasets.mnist import load_mnist
+from cdfsg.datasets.synthetic import load_synthetic, make_views
+from cdfsg.datasets.views import Provenance, Views
+
+__all__ = [
+    "DATASETS",
+    "DownloadError",
+    "Provenance",
+    "Views",
+    "data_dir",
+    "load",
+    "load_digits",
+    "load_mnist",
+    "load_synthetic",
+    "make_views",
+]
+
+DATASETS: dict[str, Callable[[], Views]] = {
+    "mnist": load_mnist,
+    "digits": load_digits,
+    "synthetic": load_synthetic,
+}
+
+
+def load(name: str) -> Views:
+    """Load a data set of `DATASETS` by its name.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    if name not in DATASETS:
+        raise ValueError(f"dataset {name!r}: expected one of {', '.join(DATASETS)}")
+    return DATASETS[name]()

@@ -1,0 +1,49 @@
+"""The 8 x 8 digits bundled with scikit-learn, each split into its left and right half."""
+
+import numpy as np
+
+from cdfsg.datasets.download import verify
+from cdfsg.datasets.mnist import halves
+from cdfsg.datasets.views import Provenance, Views
+
+# Of the 1797 x 8 x 8 pixels as bytes, in scikit-learn's order.
+CHECKSUM = "sha256:8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b3b3"
+
+
+def load_digits() -> Views:
+    """Handwritten digits of scikit-learn as two views, the left and the right 4 columns.
+
+    Needs no download: scikit-learn brings the file along.
+
+    Returns
+    -------
+    Views
+        1,797 x (32 + 32) uint8, scale 1/16 (so pixels lie in [0, 1] before the mean is
+        subtracted), centred. Each view lists its 8 x 4 pixels row by row.
+
+    Raises
+    ------
+    ValueError
+        If the digits of the scikit-learn installed differ from those expected.
+
+    References
+    ----------
+    E. Alpaydin, C. Kaynak: Optical Recognition of Handwritten Digits, UCI Machine Learning
+    Repository (its test part), as ``sklearn.datasets.load_digits``.
+    """
+    # Imported late: scikit-learn takes a second to load, which other data sets need not pay.
+    from sklearn import datasets  # type: ignore[import-untyped]
+
+    images = datasets.load_digits().images.astype(np.uint8)
+    try:
+        verify(images.tobytes(), CHECKSUM)
+    except ValueError as error:
+        raise ValueError(f"scikit-learn's digits have changed: {error}; use another version") from error
+    return Views(
+        name="digits",
+        data=halves(images),
+        sizes=(32, 32),
+        scale=1 / 16,
+        centred=True,
+        provenance=Provenance("scikit-learn's bundled digits (sklearn.datasets)", CHECKSUM, "original"),
+    )

@@ -1,0 +1,142 @@
+"""Multi-view data drawn from a model whose canonical correlations are known."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from cdfsg.datasets.views import Provenance, Views
+
+# The canonical correlations of `load_synthetic`, exact for its sample; the others are 0.
+CORRELATIONS = (0.9, 0.8, 0.6, 0.4)
+
+
+def make_views(
+    n_samples: int,
+    sizes: Sequence[int],
+    correlations: Sequence[float],
+    seed: int,
+    *,
+    exact: bool = False,
+    condition: float = 1.0,
+    offset: float = 0.0,
+    name: str = "synthetic",
+) -> Views:
+    r"""Draw views that share latent variables of known correlation.
+
+    View ``v`` has the rows :math:`x_v = A_v z_v + b_v` with the latent variables
+
+    .. math:: z_{v,i} = \sqrt{\rho_i}\, s_i + \sqrt{1 - \rho_i}\, e_{v,i},
+
+    where the shared :math:`s_i` and the own :math:`e_{v,i}` are independent standard normal and
+    :math:`\rho_i` is ``correlations[i]``, or 0 beyond its end. So :math:`\mathrm{Cov}(z_v) = I` and
+    :math:`\mathrm{Cov}(z_v, z_w) = \mathrm{diag}(\rho)` for all views ``v != w``: the canonical
+    correlations of every pair of views are exactly ``correlations``, and then zeros.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows ``N``, at least 2.
+    sizes : sequence of int
+        Columns of each view; at least two views.
+    correlations : sequence of float
+        Canonical correlations in [0, 1], in any order, at most ``min(sizes)`` of them.
+    seed : int
+        Of ``numpy.random.default_rng``.
+    exact : bool, default False
+        Make the *sample* canonical correlations of the centred data equal ``correlations``, up to
+        rounding, by whitening the sample of the s and e. The mean is then exactly ``b_v``, too.
+    condition : float, default 1.0
+        Condition number of every mixing matrix :math:`A_v`, whose singular values run
+        geometrically from 1 down to ``1 / condition``. The condition number of a view's
+        covariance is its square.
+    offset : float, default 0.0
+        Standard deviation from column to column of the constants :math:`b_v`.
+    name : str, default "synthetic"
+        Name of the data set.
+
+    Returns
+    -------
+    Views
+        float64 data of shape (N, sum(sizes)), scale 1, centred.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is outside the range above, or ``exact`` is asked for with
+        ``N <= len(correlations) + sum(sizes)``, too few rows to whiten.
+    """
+    sizes, rho = tuple(sizes), np.asarray(correlations, dtype=np.float64)
+    _check(n_samples, sizes, rho, exact, condition, offset)
+    rng = np.random.default_rng(seed)
+    latent = rng.standard_normal((n_samples, len(rho) + sum(sizes)))
+    if exact:
+        latent = _whitened(latent)
+    shared, own = latent[:, : len(rho)], latent[:, len(rho) :]
+    columns = []
+    for view in np.split(own, np.cumsum(sizes)[:-1], axis=1):
+        weights = np.pad(rho, (0, view.shape[1] - len(rho)))
+        z = np.sqrt(1 - weights) * view
+        z[:, : len(rho)] += np.sqrt(rho) * shared
+        columns.append(z @ _mixing(view.shape[1], condition, rng).T)
+    data = np.hstack(columns) + offset * rng.standard_normal(sum(sizes))
+    return Views(
+        name=name,
+        data=data,
+        sizes=sizes,
+        scale=1.0,
+        centred=True,
+        provenance=Provenance(
+            f"make_views({n_samples}, {sizes}, {rho.tolist()}, {seed}, exact={exact}, "
+            f"condition={condition}, offset={offset})",
+            "sha256:" + hashlib.sha256(data.tobytes()).hexdigest(),
+            "synthetic",
+        ),
+    )
+
+
+def load_synthetic() -> Views:
+    """Small fixed data: 4,000 x (12 + 10), sample canonical correlations exactly `CORRELATIONS`.
+
+    Returns
+    -------
+    Views
+        See `make_views`; mixing matrices of condition number 5, means of the order of 1.
+    """
+    return make_views(4000, (12, 10), CORRELATIONS, seed=0, exact=True, condition=5.0, offset=1.0)
+
+
+def _check(
+    n_samples: int, sizes: tuple[int, ...], rho: np.ndarray, exact: bool, condition: float, offset: float
+) -> None:
+    if n_samples < 2:
+        raise ValueError(f"n_samples={n_samples}: expected at least 2")
+    if len(sizes) < 2 or min(sizes) < 1:
+        raise ValueError(f"sizes={sizes}: expected two or more positive view widths")
+    if rho.ndim != 1 or len(rho) > min(sizes) or not ((rho >= 0) & (rho <= 1)).all():
+        raise ValueError(
+            f"correlations={rho.tolist()}: expected at most {min(sizes)} numbers in [0, 1], "
+            "no more than the smallest view has columns"
+        )
+    if exact and n_samples <= len(rho) + sum(sizes):
+        raise ValueError(
+            f"n_samples={n_samples}: an exact sample of {sum(sizes)} columns and {len(rho)} correlations "
+            f"needs more than {len(rho) + sum(sizes)} rows; draw more or set exact=False"
+        )
+    if not (np.isfinite(condition) and condition >= 1):
+        raise ValueError(f"condition={condition}: expected a finite number of at least 1")
+    if not (np.isfinite(offset) and offset >= 0):
+        raise ValueError(f"offset={offset}: expected a finite number of at least 0")
+
+
+def _whitened(sample: np.ndarray) -> np.ndarray:
+    """Centre the sample and make its covariance (over N) the identity, within its column space."""
+    q = np.linalg.qr(sample - sample.mean(axis=0))[0]
+    whitened: np.ndarray = np.sqrt(len(sample)) * q
+    return whitened
+
+
+def _mixing(size: int, condition: float, rng: np.random.Generator) -> np.ndarray:
+    left, right = (np.linalg.qr(rng.standard_normal((size, size)))[0] for _ in range(2))
+    mixing: np.ndarray = (left * np.geomspace(1, 1 / condition, size)) @ right
+    return mixing

@@ -1,0 +1,266 @@
+"""Multi-view data kept in its small native type, served as centred floating-point batches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from cdfsg.linalg import sym
+
+KINDS = ("original", "derived", "surrogate", "synthetic")
+
+# Rows turned to float64 at a time for the covariance: 6 MB at MNIST's 784 columns.
+_CHUNK = 1024
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the numbers of a data set come from.
+
+    Parameters
+    ----------
+    source : str
+        The origin in words: a file, a package, a generator with its parameters.
+    checksum : str
+        ``"algorithm:hex digest"`` of the bytes that the data were read from, or of the data.
+    kind : {"original", "derived", "surrogate", "synthetic"}
+        ``original``: the data named; ``derived``: computed from them; ``surrogate``: other data
+        standing in for them; ``synthetic``: drawn from a known model.
+
+    Raises
+    ------
+    ValueError
+        If ``kind`` is none of the four.
+    """
+
+    source: str
+    checksum: str
+    kind: str
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind={self.kind!r}: expected one of {', '.join(KINDS)}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Views:
+    """Samples of several views side by side, stored small and served as floating-point values.
+
+    Row ``i`` stands for the values ``scale * data[i] - mean``, where ``mean`` is the mean over all
+    ``N`` rows of the scaled data, subtracted only if ``centred``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set, used in messages.
+    data : ndarray, shape (N, n)
+        Stored values in any integer or floating-point type, at least 2 rows. Kept without a copy
+        when C-contiguous, and then not to be changed by the caller.
+    sizes : tuple of int
+        Number of columns of each view, from left to right; they sum to ``n``.
+    scale : float
+        Positive factor from stored to actual values, such as ``1 / 255`` for pixels.
+    centred : bool
+        Whether the mean is subtracted.
+    provenance : Provenance
+        Where the data come from.
+
+    Raises
+    ------
+    ValueError
+        If a field does not fit the description above, or ``data`` has a NaN or an infinity.
+    """
+
+    name: str
+    data: np.ndarray
+    sizes: tuple[int, ...]
+    scale: float
+    centred: bool
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        data = np.ascontiguousarray(self.data)
+        if np.ndim(self.data) != 2 or len(data) < 2:
+            raise ValueError(
+                f"{self.name}: data of shape {np.shape(self.data)}: expected (N, n) with N >= 2; "
+                "reshape it to one row per sample"
+            )
+        if data.dtype.kind not in "iuf":
+            raise ValueError(
+                f"{self.name}: data of type {data.dtype}: expected integers or floats; convert it first"
+            )
+        sizes = tuple(int(size) for size in self.sizes)
+        if not sizes or min(sizes) < 1 or sum(sizes) != data.shape[1] or sizes != tuple(self.sizes):
+            raise ValueError(
+                f"{self.name}: sizes={tuple(self.sizes)}: expected positive ints that sum to "
+                f"the {data.shape[1]} columns of data"
+            )
+        if not (np.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(
+                f"{self.name}: scale={self.scale!r}: expected a positive finite number; use 1.0 for none"
+            )
+        if data.dtype.kind == "f" and not np.isfinite(data).all():
+            row, column = np.argwhere(~np.isfinite(data))[0]
+            raise ValueError(
+                f"{self.name}: data[{row}, {column}] is {data[row, column]}: expected finite values; "
+                "drop or fill in such rows first"
+            )
+        data = data.view()
+        # The mean and the covariance are cached, so the data they describe must not change.
+        data.flags.writeable = False
+        object.__setattr__(self, "data", data)
+        object.__setattr__(self, "sizes", sizes)
+
+    def __repr__(self) -> str:
+        """One line: name, shape, type, view widths, scale, centring and kind."""
+        views = "+".join(map(str, self.sizes))
+        centred = "centred" if self.centred else "not centred"
+        return (
+            f"Views({self.name!r}, {self.n_samples} x {self.n_features} {self.data.dtype}, views {views}, "
+            f"scale {self.scale:.4g}, {centred}, {self.provenance.kind})"
+        )
+
+    @property
+    def n_samples(self) -> int:
+        """Number ``N`` of rows."""
+        return int(self.data.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number ``n`` of columns of all views together."""
+        return int(self.data.shape[1])
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return len(self.sizes)
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """The columns of each view, one slice per view."""
+        ends = list(accumulate(self.sizes, initial=0))
+        return tuple(slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False))
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """What is subtracted from every scaled row: float64, shape (n,), zeros if not centred."""
+        if self.centred:
+            mean: np.ndarray = self.scale * (self.data.sum(axis=0, dtype=np.float64) / self.n_samples)
+        else:
+            mean = np.zeros(self.n_features)
+        mean.flags.writeable = False
+        return mean
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """Second moment ``sum_i row_i row_i' / N`` of the values: float64, shape (n, n), symmetric.
+
+        It is the covariance if the data are centred. Rows are converted in chunks, so that no
+        float64 copy of all the data is made.
+        """
+        total = np.zeros((self.n_features, self.n_features))
+        for start in range(0, self.n_samples, _CHUNK):
+            chunk = self._values(self.data[start : start + _CHUNK], np.dtype(np.float64))
+            total += chunk.T @ chunk
+        covariance: np.ndarray = sym(total / self.n_samples)
+        covariance.flags.writeable = False
+        return covariance
+
+    def rows(self, index: ArrayLike, dtype: DTypeLike = np.float32) -> np.ndarray:
+        """Values of the rows named.
+
+        Parameters
+        ----------
+        index : array_like of int, shape (l,)
+            Row numbers in ``0..N-1``, in any order, repeats allowed.
+        dtype : dtype, default float32
+            Floating-point type of the result.
+
+        Returns
+        -------
+        ndarray, shape (l, n)
+            A new C-contiguous array of ``scale * data[index] - mean``.
+
+        Raises
+        ------
+        IndexError
+            If an index is outside ``0..N-1``.
+        ValueError
+            If ``index`` is not a list of ints or ``dtype`` is not a floating-point type.
+        """
+        chosen = np.asarray(index)
+        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+            raise ValueError(
+                f"index of shape {chosen.shape} and type {chosen.dtype}: expected a 1-d list of ints; "
+                "turn a mask into row numbers by np.flatnonzero"
+            )
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_samples):
+            bad = chosen[(chosen < 0) | (chosen >= self.n_samples)][0]
+            raise IndexError(f"row {bad} of {self.name!r}: expected 0..{self.n_samples - 1}")
+        return self._values(self.data.take(chosen.astype(np.intp, copy=False), axis=0), _floating(dtype))
+
+    def batches(
+        self, batch_size: int, seed: int | Sequence[int] | None, dtype: DTypeLike = np.float32
+    ) -> Iterator[np.ndarray]:
+        """One pass over the data in batches of distinct rows.
+
+        Parameters
+        ----------
+        batch_size : int
+            Rows ``l`` per batch, ``1..N``. The last ``N mod l`` rows of the order are left out, so
+            that all batches are of one size.
+        seed : int, sequence of int or None
+            The order is the permutation that ``numpy.random.default_rng(seed)`` draws, the same for
+            the same seed; None stands for the order of the file.
+        dtype : dtype, default float32
+            Floating-point type of the batches.
+
+        Returns
+        -------
+        iterator of ndarray, shape (l, n)
+            ``floor(N / l)`` new arrays, see `rows`.
+
+        Raises
+        ------
+        ValueError
+            At the call, if ``batch_size`` is not an int in ``1..N`` or ``dtype`` not floating-point.
+        """
+        is_int = isinstance(batch_size, int | np.integer) and not isinstance(batch_size, bool)
+        if not (is_int and 1 <= batch_size <= self.n_samples):
+            raise ValueError(
+                f"batch_size={batch_size!r}: expected an int in 1..{self.n_samples}, "
+                f"the number of rows of {self.name!r}"
+            )
+        size, kind = int(batch_size), _floating(dtype)
+        if seed is None:
+            order = np.arange(self.n_samples)
+        else:
+            order = np.random.default_rng(seed).permutation(self.n_samples)
+        # A generator expression and not a generator method: the checks above run at the call.
+        return (
+            self.rows(order[start : start + size], kind)
+            for start in range(0, self.n_samples - size + 1, size)
+        )
+
+    def with_centring(self, flag: bool) -> "Views":
+        """Return the same data, stored once, with the mean subtracted (True) or not (False)."""
+        return replace(self, centred=flag)
+
+    def _values(self, stored: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        # float32 holds small integers exactly, but float64 data with a large mean would lose digits
+        # in the subtraction: result_type computes those in float64 and rounds once at the end.
+        work = np.result_type(stored.dtype, dtype)
+        values: np.ndarray = np.multiply(stored, work.type(self.scale), dtype=work)
+        if self.centred:
+            values -= self.mean.astype(work, copy=False)
+        return values.astype(dtype, copy=False)
+
+
+def _floating(dtype: DTypeLike) -> np.dtype:
+    kind = np.dtype(dtype)
+    if kind.kind != "f":
+        raise ValueError(f"dtype={kind}: expected a floating-point type such as float32 or float64")
+    return kind

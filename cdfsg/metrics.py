@@ -1,0 +1,156 @@
+r"""TCC, PCC, Fval, feasibility and the post-processings: the only place where a metric is defined.
+
+Every metric depends on X only through the p-by-p matrices ``K_ij = X_i' S_ij X_j`` of the data's covariance S,
+so they are computed once (`compress`) and right-multiplying X by N turns each into ``N' K_ij N``
+(`transform`).  All of it runs in float64 and for many lanes at once.
+"""
+
+import numpy as np
+
+from cdfsg.linalg import Array, eye_like, inv_sqrt, lane_gram, truncated_inv_sqrt, view_slices
+from cdfsg.problems import Merit, pair_weights
+
+SPECTRUM_RTOL = 1e-10
+"""Relative eigenvalue below which a covariance direction counts as empty (constant pixels)."""
+
+
+def compress(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
+    """All ``K_ij = X_i' S_ij X_j``.
+
+    Parameters
+    ----------
+    X : array (n, lanes, p)
+    covariance : array (n, n)
+    sizes : tuple of int
+        Widths of the m views.
+
+    Returns
+    -------
+    array (m, m, lanes, p, p), float64
+    """
+    n, lanes, p = X.shape
+    X = X.astype(np.float64)
+    views = view_slices(sizes)
+    K = np.empty((len(views), len(views), lanes, p, p))
+    for j, right in enumerate(views):
+        SX = (covariance[:, right] @ X[right].reshape(-1, lanes * p)).reshape(n, lanes, p)
+        for i, left in enumerate(views):
+            K[i, j] = lane_gram(X[left], SX[left])
+    return K
+
+
+def transform(K: Array, N: Array) -> Array:
+    """The compressed matrices of ``X N``: ``N' K_ij N`` with N of shape (lanes, p, p)."""
+    product: Array = np.swapaxes(N, -1, -2) @ K @ N
+    return product
+
+
+def constraint(K: Array) -> Array:
+    """``X'MX = sum_i K_ii``, shape (lanes, p, p)."""
+    total: Array = np.einsum("iilab->lab", K)
+    return total
+
+
+def feasibility(K: Array) -> Array:
+    """Fea: ``|| X'MX - I ||_F`` per lane, shape (lanes,)."""
+    C = constraint(K)
+    norms: Array = np.linalg.norm(C - eye_like(C), axis=(-2, -1))
+    return norms
+
+
+def objective(K: Array, merit: Merit, weights: Array | None = None) -> Array:
+    """Fval: ``- sum_r sum_{i != j} c_ij g(t_ij,r)`` (p:GCCA) per lane, shape (lanes,)."""
+    t = np.diagonal(K, axis1=-2, axis2=-1)
+    c = pair_weights(len(K), weights) * (1 - np.eye(len(K)))
+    total: Array = -np.einsum("ij,ijlr->l", c, merit.value(t))
+    return total
+
+
+def tcc(K: Array) -> Array:
+    """Total correlations captured: the sum of the canonical correlations of the two projected views.
+
+    It does not change under ``X_i -> X_i N`` with N regular, so no post-processing changes it.
+
+    Raises
+    ------
+    ValueError
+        For more than two views, where the paper defines no TCC.
+    """
+    _require_two_views(len(K))
+    return np.array([_singular_sum(K[0, 0, k], K[1, 1, k], K[0, 1, k]) for k in range(K.shape[2])])
+
+
+def paired_correlations(K: Array) -> Array:
+    """Sum over the columns of |correlation of Z_1 x_r^[1] and Z_2 x_r^[2]| per lane, shape (lanes,).
+
+    Unlike `tcc` it changes under ``X -> X N``: it also asks for the columns to be in pairs.
+    """
+    _require_two_views(len(K))
+    t = np.diagonal(K, axis1=-2, axis2=-1)
+    scale = np.sqrt(np.maximum(t[0, 0] * t[1, 1], 0))
+    ratio = np.divide(np.abs(t[0, 1]), scale, out=np.zeros_like(scale), where=scale > 0)
+    total: Array = ratio.sum(axis=-1)
+    return total
+
+
+def canonical_correlations(
+    covariance: Array, sizes: tuple[int, ...], rtol: float = SPECTRUM_RTOL, ridge: float = 0.0
+) -> Array:
+    """Exact canonical correlations of two views, in descending order: the ground truth of PCC.
+
+    Parameters
+    ----------
+    covariance : array (n, n)
+    sizes : (int, int)
+    rtol : float
+        Relative truncation of both covariance spectra.
+    ridge : float
+        Added to both covariances, in units of their mean eigenvalue.
+    """
+    _require_two_views(len(sizes))
+    left, right = view_slices(sizes)
+    S1, S2 = (_ridged(covariance[view, view], ridge) for view in (left, right))
+    whitened = truncated_inv_sqrt(S1, rtol) @ covariance[left, right] @ truncated_inv_sqrt(S2, rtol)
+    values: Array = np.linalg.svd(whitened, compute_uv=False)
+    return values
+
+
+def orthogonalise(C: Array) -> tuple[Array, Array]:
+    """Post-processing factor ``N = C^(-1/2)`` per lane, for ``X -> X N``.
+
+    With C the exact ``X'MX`` this is the exact orthogonalisation; with the tracked Y, or with ``X'M^X`` of one
+    minibatch, it is the paper's approximate one.
+
+    Returns
+    -------
+    N : array (lanes, p, p)
+        NaN in the lanes where C is not positive definite (post-processing does not exist there).
+    defined : bool array (lanes,)
+    """
+    C = C.astype(np.float64)
+    N = np.full_like(C, np.nan)
+    defined = np.zeros(len(C), dtype=bool)
+    for k, matrix in enumerate(C):
+        try:
+            N[k] = inv_sqrt(matrix)
+            defined[k] = True
+        except ValueError:
+            continue
+    return N, defined
+
+
+def _ridged(S: Array, ridge: float) -> Array:
+    shift: Array = S + ridge * np.trace(S) / len(S) * np.eye(len(S))
+    return shift
+
+
+def _singular_sum(S1: Array, S2: Array, S12: Array) -> float:
+    if not (np.isfinite(S1).all() and np.isfinite(S2).all() and np.isfinite(S12).all()):
+        return float("nan")
+    whitened = truncated_inv_sqrt(S1, SPECTRUM_RTOL) @ S12 @ truncated_inv_sqrt(S2, SPECTRUM_RTOL)
+    return float(np.linalg.svd(whitened, compute_uv=False).sum())
+
+
+def _require_two_views(m: int) -> None:
+    if m != 2:
+        raise ValueError(f"canonical correlations are defined for two views, got {m}; use Fval instead")

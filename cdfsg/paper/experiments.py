@@ -1,0 +1,252 @@
+"""Every setting of every table and figure, frozen.
+
+What the paper leaves unsaid is decided here, each choice with its reason, before any result is seen.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+
+# --- protocol -------------------------------------------------------------------------------------------
+
+BETA = 0.1
+"""Penalty parameter (Section 5.2 of the paper)."""
+
+MU = 0.05
+"""Huber threshold.  The paper does not print it; this value is what its printed Fval levels imply."""
+
+DIVERGED_FEA = 10.0
+"""A run has diverged if an entry is not finite or the exact feasibility violation exceeds this."""
+
+ELIGIBLE_FEA = 1.0
+"""A grid cell is eligible only if every tuning run stays at or below this feasibility violation."""
+
+PREPROCESSING = "pixels/255 minus the column mean of the full data, for every solver and every metric"
+"""Raw pixels match a few printed rows by accident but not the paper's Landing rows."""
+
+GRID = tuple(product((1 / 2, 1 / 4, 1 / 8), (0.1, 0.01, 0.001, 0.5, 0.05, 0.005)))
+"""(s1, s2) of CDFSG and CDFSG-Ada, the paper's 18 points; alpha = s2 and b = s2 / s1."""
+
+LANDING_GRID = tuple(product((0.1, 0.01, 0.001, 0.5, 0.05, 0.005), (0.5, 1.0, 2.0)))
+"""(eta, omega) of the tuned Landing: the same budget of 18 points; the authors' two omegas and a half."""
+
+LANDING_FIXED = {"fixed": (0.01, 2.0), "authors": (0.16, 0.5)}
+"""Landing with fixed settings.  "fixed": eta and omega as its authors print them, on pixels/255.  "authors": the
+same step in our units, since scaling data by a turns (eta, omega) into (a^4 eta, omega / a^2), and theirs are
+scaled to [-1, 1]."""
+
+REPORTED_ORDER = 1
+REPORTED_STARTS = tuple(range(1, 11))
+"""The ten reported runs differ in the initial point, as in the paper; they share one data order."""
+
+TUNING_SEEDS = ((101, 101), (102, 102), (103, 103))
+"""(data order, initial point) of the tuning runs, disjoint from the reported ones."""
+
+TRACE_POINTS = 60
+"""Points of a curve, spaced evenly over the pass."""
+
+TIMING_STARTS = (1,)
+"""A timing run is one lane alone in its process; more than one would cost minutes at l = 20."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lanes that run together: the unit of work, of a file and of resumption.
+
+    Attributes
+    ----------
+    dataset, merit, solver : str
+        Registered names.
+    batch_size, p : int
+    role : str
+        ``tuning``, ``reported``, ``trace`` or ``timing``.
+    variant : str
+        Which treatment of the solver: ``grid``, ``fixed``, ``authors``, ``tuned``, ``permuted``, ``file``.
+    order : int or None
+        Seed of the data order; None is the file's order.
+    starts : tuple of int
+        Seeds of the initial points.
+    settings : tuple of tuples
+        The solver's hyper-parameters; every start runs with each of them.
+    shared : bool
+        One minibatch for theta and xi.
+    """
+
+    dataset: str
+    merit: str
+    batch_size: int
+    p: int
+    solver: str
+    role: str
+    variant: str
+    order: int | None
+    starts: tuple[int, ...]
+    settings: tuple[tuple[float, ...], ...]
+    shared: bool = False
+    beta: float = BETA
+    mu: float = MU
+    trace_points: int = 0
+
+    @property
+    def lanes(self) -> int:
+        """Number of runs in the block."""
+        return len(self.starts) * len(self.settings)
+
+    @property
+    def cost(self) -> float:
+        """Relative work, to start the longest blocks first."""
+        return self.p * self.lanes * (1 + 40 / self.batch_size) + 2000 / self.batch_size
+
+    def describe(self) -> str:
+        """One line for a log."""
+        lanes = f"{self.lanes} lane" + ("s" if self.lanes > 1 else "")
+        return (
+            f"{self.dataset} {self.merit} l={self.batch_size} p={self.p} {self.solver} "
+            f"{self.role}/{self.variant}, {lanes}"
+        )
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table of the paper with its figure panels.
+
+    Attributes
+    ----------
+    table : str
+        The paper's label; empty for an experiment that the paper does not have.
+    trace_batch_size : int
+        Batch size of the figure panels.
+    """
+
+    table: str
+    dataset: str
+    merit: str
+    batch_sizes: tuple[int, ...]
+    ps: tuple[int, ...]
+    solvers: tuple[str, ...]
+    trace_batch_size: int
+    starts: tuple[int, ...] = REPORTED_STARTS
+    tuning_seeds: tuple[tuple[int, int], ...] = TUNING_SEEDS
+
+    @property
+    def name(self) -> str:
+        """Name of its record files and figures."""
+        return f"{self.dataset}-{self.merit}"
+
+    def first_stage(self) -> list[Block]:
+        """Blocks that need no earlier result: tuning and the reported runs with given settings."""
+        return [block for base in self._bases() for block in _first_stage(self, base)]
+
+    def second_stage(self, selected: dict[tuple[int, int, str], tuple[float, ...]]) -> list[Block]:
+        """Blocks at selected settings: the tuned Landing, the curves and the timing runs.
+
+        Parameters
+        ----------
+        selected : dict
+            (batch size, p, solver) to the selected settings; a missing key means that no grid cell was
+            eligible, and then nothing is run there.
+        """
+        blocks = []
+        for base in self._bases():
+            for variant, settings in _final_settings(base, selected):
+                final = replace(base, role="reported", variant=variant, settings=(settings,), starts=self.starts)
+                if variant == "tuned":
+                    blocks.append(final)
+                if base.batch_size == self.trace_batch_size:
+                    blocks.append(replace(final, role="trace", trace_points=TRACE_POINTS))
+                if variant != "authors":
+                    blocks += [replace(final, role="timing", starts=(start,)) for start in TIMING_STARTS]
+        return blocks
+
+    def _bases(self) -> Iterator[Block]:
+        for l, p, solver in product(self.batch_sizes, self.ps, self.solvers):  # noqa: E741
+            yield Block(
+                self.dataset, self.merit, l, p, solver, "reported", "grid", REPORTED_ORDER, self.starts, ()
+            )
+
+
+def grid_of(solver: str) -> tuple[tuple[float, ...], ...]:
+    """The 18-point grid of a solver; empty for RSG+, which runs with its published constants."""
+    return {"CDFSG": GRID, "CDFSG-Ada": GRID, "Landing": LANDING_GRID}.get(solver, ())
+
+
+def _first_stage(experiment: Experiment, base: Block) -> list[Block]:
+    if base.solver == "RSG+":
+        return [
+            replace(base, variant="permuted", settings=((),)),
+            replace(base, variant="file", settings=((),), order=None),
+        ]
+    grid = grid_of(base.solver)
+    tuning = [
+        replace(base, role="tuning", order=order, starts=(start,), settings=grid)
+        for order, start in experiment.tuning_seeds
+    ]
+    if base.solver == "Landing":
+        fixed = [
+            replace(base, variant=variant, settings=(settings,)) for variant, settings in LANDING_FIXED.items()
+        ]
+        return tuning + fixed
+    return [*tuning, replace(base, settings=grid)]
+
+
+def _final_settings(
+    base: Block, selected: dict[tuple[int, int, str], tuple[float, ...]]
+) -> list[tuple[str, tuple[float, ...]]]:
+    if base.solver == "RSG+":
+        return [("permuted", ())]
+    fixed = list(LANDING_FIXED.items()) if base.solver == "Landing" else []
+    variant = "tuned" if base.solver == "Landing" else "grid"
+    key = (base.batch_size, base.p, base.solver)
+    return fixed + ([(variant, selected[key])] if key in selected else [])
+
+
+def as_dict(block: Block) -> dict[str, object]:
+    """The block as plain data, for its content key."""
+    return asdict(block)
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "ta:pcctimemn": Experiment(
+        table="ta:pcctimemn",
+        dataset="mnist",
+        merit="identity",
+        batch_sizes=(20, 50, 100, 200),
+        ps=(5, 10),
+        solvers=("CDFSG", "CDFSG-Ada", "Landing", "RSG+"),
+        trace_batch_size=100,
+    ),
+}
+"""The paper's experiments, by the label of the table."""
+
+QUICK = Experiment(
+    table="",
+    dataset="digits",
+    merit="identity",
+    batch_sizes=(20, 100),
+    ps=(2, 4),
+    solvers=("CDFSG", "CDFSG-Ada", "Landing", "RSG+"),
+    trace_batch_size=20,
+    starts=(1, 2, 3),
+    tuning_seeds=((101, 101),),
+)
+"""The same pipeline in seconds on a small real data set that the paper does not have."""
+
+
+def find(dataset: str, merit: str, profile: str) -> Experiment:
+    """Experiment by data set, merit and profile ("full" or "quick").
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message lists what exists.
+    """
+    if profile not in ("full", "quick"):
+        raise ValueError(f"unknown profile {profile!r}; known profiles: full, quick")
+    known = [QUICK] if profile == "quick" else list(EXPERIMENTS.values())
+    for experiment in known:
+        if (experiment.dataset, experiment.merit) == (dataset, merit):
+            return experiment
+    names = ", ".join(f"dataset={e.dataset} merit={e.merit}" for e in known)
+    raise ValueError(
+        f"no experiment with dataset={dataset!r}, merit={merit!r} in profile {profile}; known: {names}"
+    )

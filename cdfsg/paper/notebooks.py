@@ -1,0 +1,83 @@
+"""Notebooks executed by papermill: strict parameters, atomic output, no trace of the machine in the file."""
+
+import os
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+
+from cdfsg.files import NOTEBOOKS
+
+
+def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | None = None) -> Path:
+    """Execute ``notebooks/<name>.ipynb`` and write the result.
+
+    Parameters
+    ----------
+    name : str
+        Notebook without its suffix.
+    parameters : dict, optional
+        Values for the notebook's cell tagged ``parameters``; plain Python values.
+    output : Path, optional
+        Where to write; the notebook itself by default, and then its own parameters must stand.
+
+    Returns
+    -------
+    Path
+        The output.
+
+    Raises
+    ------
+    ValueError
+        For a parameter that the notebook does not have (papermill itself would only warn), or parameters with
+        no output of their own.
+    papermill.PapermillExecutionError
+        If a cell fails; the output is then left as it was.
+    """
+    source = NOTEBOOKS / f"{name}.ipynb"
+    target = output or source
+    if parameters and target == source:
+        raise ValueError(f"{name} with parameters {parameters} needs an output of its own, not the notebook itself")
+    _require_known(source, parameters or {})
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.stem, suffix=".tmp.ipynb")
+    os.close(handle)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # deprecations inside the notebook machinery
+            papermill.execute_notebook(
+                str(source), temporary, parameters or {}, progress_bar=False, kernel_name="python3",
+                cwd=str(target.parent),
+            )  # fmt: skip
+        nbformat.write(scrubbed(nbformat.read(temporary, as_version=4)), temporary)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return target
+
+
+def scrubbed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Drop what differs between two equal executions: paths, times, versions, cell ids, standard error."""
+    notebook.metadata = nbformat.from_dict(
+        {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    )
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number}"
+        kept = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+        cell.metadata = nbformat.from_dict(kept)
+        if cell.cell_type == "code":
+            cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
+    return notebook
+
+
+def _require_known(source: Path, parameters: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        known = set(papermill.inspect_notebook(str(source)))
+    unknown = sorted(set(parameters) - known)
+    if unknown:
+        raise ValueError(f"{source.name} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(known))}")

@@ -1,0 +1,88 @@
+"""Run records: their schema, content keys and files.
+
+A block's record is one CSV file named by its content key, written to a temporary name and renamed: a file that
+exists is complete, and a killed run loses only the blocks that were under way.  The key covers the block, the
+data's checksum and the source code of the numerics, so a record is never mistaken for that of another setting.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+
+from cdfsg.files import write_atomically
+from cdfsg.paper.experiments import Block, as_dict
+
+COLUMNS = (
+    "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "order", "start",
+    "s1", "s2", "eta", "omega", "samples", "status", "stopped_at",
+    "pcc", "pcc_paired", "fval", "fea", "pcc_post", "fea_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth",
+    "lanes", "block_seconds", "provenance", "key",
+)  # fmt: skip
+"""Columns of a record: one row per run, or per run and point of a curve."""
+
+SETTINGS = ("s1", "s2", "eta", "omega")
+SAME_RUN = ["batch_size", "p", "solver", "variant", *SETTINGS]
+"""Columns that the runs of one cell of a grid share."""
+
+VOLATILE = ("block_seconds",)
+"""Columns that differ between two runs of the same code: wall times."""
+
+_NUMERICS = ("linalg.py", "problems.py", "penalty.py", "metrics.py", "datasets/views.py", "solvers", "paper/run.py")
+
+
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """Digest of the source files that decide a record's numbers."""
+    package = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for name in _NUMERICS:
+        path = package / name
+        for file in sorted(path.glob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def content_key(block: Block, data_checksum: str) -> str:
+    """Sixteen hex digits that name the record of a block on given data."""
+    content = json.dumps([as_dict(block), data_checksum, code_digest()], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def write(frame: pd.DataFrame, path: Path) -> None:
+    """Write records as CSV, floats at full precision.
+
+    Raises
+    ------
+    ValueError
+        If the columns are not `COLUMNS`.
+    """
+    if tuple(frame.columns) != COLUMNS:
+        odd = set(frame.columns).symmetric_difference(COLUMNS)
+        raise ValueError(f"records need exactly the columns of the schema in order; differing: {sorted(odd)}")
+    write_atomically(path, frame.to_csv(index=False, lineterminator="\n"))
+
+
+def read(paths: Iterable[Path]) -> pd.DataFrame:
+    """Read and join record files; an empty frame with the schema's columns where there is none.
+
+    Raises
+    ------
+    ValueError
+        If a file is not a record; the message names it.
+    """
+    frames = []
+    for path in paths:
+        try:
+            frame = pd.read_csv(path, float_precision="round_trip")
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{path} is not a readable record ({error}); delete it and run again") from error
+        if tuple(frame.columns) != COLUMNS:
+            raise ValueError(f"{path} does not have the columns of a record; delete it and run again")
+        frames.append(frame)
+    if not frames:
+        return pd.DataFrame(columns=list(COLUMNS))
+    return pd.concat(frames, ignore_index=True)

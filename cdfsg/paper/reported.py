@@ -1,0 +1,80 @@
+"""The paper's own numbers, and what counts as reproducing them."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pandas as pd
+
+from cdfsg.files import PAPER
+
+QUANTITIES = {
+    "pcc": "PCC", "fea": "Fea", "time_s": "Time (s)", "pcc_post": "PCC*", "fea_post": "Fea*", "pcc_orth": "PCC⋆",
+    "fval": "Fval", "fval_post": "Fval*", "fval_orth": "Fval⋆",
+}  # fmt: skip
+"""Column of the data file to heading of the paper: * is its own post-processing, ⋆ the exact one."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a quantity may differ from the printed number, and why.
+
+    Attributes
+    ----------
+    tolerance : float
+        Absolute, or relative to the printed number if `relative`.
+    reason : str
+    relative, comparable : bool
+        A quantity that is not comparable is shown and never judged.
+    """
+
+    tolerance: float
+    reason: str
+    relative: bool = False
+    comparable: bool = True
+
+    def around(self, reported: float) -> float:
+        """Absolute tolerance around a printed number."""
+        return self.tolerance * abs(reported) if self.relative else self.tolerance
+
+
+@lru_cache(maxsize=1)
+def tolerances() -> dict[str, Tolerance]:
+    """Tolerances by quantity; the post-processed forms have that of their metric."""
+    with open(PAPER / "tolerances.toml", "rb") as file:
+        return {name: Tolerance(**entry) for name, entry in tomllib.load(file).items()}
+
+
+def tolerance_of(quantity: str) -> Tolerance:
+    """Tolerance of a quantity such as ``fea_post``.
+
+    Raises
+    ------
+    KeyError
+        If `data/paper/tolerances.toml` has no entry for it.
+    """
+    known = tolerances()
+    return known[quantity] if quantity in known else known[quantity.split("_")[0]]
+
+
+def printed(table: str) -> pd.DataFrame:
+    """Cells of one of the paper's tables.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``table, dataset, merit, batch_size, p, solver, quantity, reported, bold, flag``; `reported` is
+        NaN where the paper prints a dash for a run that diverged.  RSG+ has dashes where a quantity does not
+        apply to it; those are no cells.
+
+    Raises
+    ------
+    ValueError
+        If the paper has no such table.
+    """
+    cells = pd.read_csv(PAPER / "tables.csv", keep_default_na=False, na_values={"value": [""]})
+    cells = cells[cells["table"] == table].rename(columns={"value": "reported"})
+    if cells.empty:
+        raise ValueError(f"the paper has no table {table!r} in {PAPER / 'tables.csv'}")
+    inapplicable = (cells["solver"] == "RSG+") & cells["reported"].isna()
+    return cells[~inapplicable].reset_index(drop=True)

