@@ -1,14 +1,58 @@
-PY = .venv/bin/python
+# `make help` lists the targets. Needs make, a POSIX shell and Python 3.11 or later; the rest goes into .venv.
 
-.PHONY: setup test clean
-setup: .venv/ready
-.venv/ready:
-	python3 -m venv .venv
-	$(PY) -m pip install -q numpy pytest
-	touch $@
+PYTHON ?= python3
+PY := .venv/bin/python
 
-test: setup
-	$(PY) -m pytest -q
+# One thread per process and a fixed hash seed: the numbers must not depend on the machine's core count.
+export OMP_NUM_THREADS = 1
+export OPENBLAS_NUM_THREADS = 1
+export MKL_NUM_THREADS = 1
+export PYTHONHASHSEED = 0
+# No display is needed. A notebook asks for its pictures itself, with `%matplotlib inline`.
+export MPLBACKEND = Agg
 
-clean:
-	rm -rf .venv
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup data reproduce quick test clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
+	@echo "Another interpreter for .venv: make setup PYTHON=/path/to/python3"
+
+setup: .venv/ready ## make .venv with the locked packages and this one
+
+data: setup ## download and check the data sets
+	$(PY) -m cdfsg data
+
+reproduce: setup ## run every experiment, then the tables, figures and notebooks
+	$(PY) -m cdfsg reproduce
+
+quick: setup ## the same on a small scale
+	$(PY) -m cdfsg quick
+
+test: setup ## lint, types, tests, and the notebooks run again against their stored outputs
+	$(PY) -m ruff check .
+	$(PY) -m mypy cdfsg
+	$(PY) -m pytest -n 2 --dist loadfile tests
+	$(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=300 -p no:cacheprovider notebooks
+
+clean: ## remove caches and derived data; downloads, records and .venv stay
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info data/cache
+	find . -path ./.venv -prune -o -path ./.git -prune -o -path ./data/raw -prune -o \
+	  -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+
+.venv/ready: requirements.lock pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null || { \
+	  echo "No '$(PYTHON)' on the PATH. Install Python 3.11 or later, or name one: make PYTHON=/path/to/python3" >&2; \
+	  exit 1; }
+	@"$(PYTHON)" -c 'import sys; v = sys.version.split()[0]; sys.exit(sys.version_info < (3, 11) and \
+	  "$(PYTHON) is Python " + v + "; 3.11 or later is needed. Name one: make PYTHON=/path/to/python3")'
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make a virtual environment: its venv or ensurepip module is missing." \
+	    "On Debian and Ubuntu, install the package python3-venv." >&2; \
+	  exit 1; }
+	"$(PYTHON)" -m venv --clear .venv
+	@echo "Installing the locked packages into .venv; this takes two or three minutes."
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

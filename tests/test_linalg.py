@@ -1,22 +1,50 @@
 import numpy as np
 import pytest
 
-from cdfsg.linalg import inv_sqrt, sym
+from cdfsg.linalg import inv_sqrt, lane_gram, lane_product, sym, truncated_inv_sqrt, view_slices
 
 
-def test_the_symmetric_part_is_symmetric_and_keeps_the_quadratic_form():
-    a = np.random.default_rng(0).standard_normal((3, 4, 4))
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_the_symmetric_part_is_symmetric_and_keeps_the_quadratic_form(rng):
+    a = rng.standard_normal((3, 4, 4))
     x = np.arange(4.0)
-    np.testing.assert_allclose(sym(a), np.swapaxes(sym(a), -1, -2))
+    np.testing.assert_array_equal(sym(a), np.swapaxes(sym(a), -1, -2))
     np.testing.assert_allclose(x @ sym(a) @ x, x @ a @ x)
 
 
-def test_the_inverse_square_root_whitens():
-    a = np.random.default_rng(0).standard_normal((3, 6, 4))
+def test_the_inverse_square_root_whitens(rng):
+    a = rng.standard_normal((3, 6, 4))
     c = np.swapaxes(a, -1, -2) @ a
-    np.testing.assert_allclose(inv_sqrt(c) @ c @ inv_sqrt(c), np.broadcast_to(np.eye(4), c.shape), atol=1e-10)
+    whitened = inv_sqrt(c) @ c @ inv_sqrt(c)
+    np.testing.assert_allclose(whitened, np.broadcast_to(np.eye(4), c.shape), atol=1e-10)
 
 
-def test_an_indefinite_matrix_is_refused_with_its_eigenvalue():
-    with pytest.raises(ValueError, match="-1"):
-        inv_sqrt(np.diag([1.0, -1.0]))
+@pytest.mark.parametrize("bad, words", [(np.diag([1.0, -1.0]), "-1"), (np.full((2, 2), np.nan), "NaN")])
+def test_a_matrix_without_inverse_square_root_is_refused_and_named(bad, words):
+    with pytest.raises(ValueError, match=words):
+        inv_sqrt(bad)
+
+
+def test_the_truncated_inverse_square_root_whitens_the_range_and_drops_the_rest(rng):
+    factor = rng.standard_normal((5, 3))
+    c = factor @ factor.T
+    root = truncated_inv_sqrt(c, 1e-10)
+    projector = root @ c @ root
+    np.testing.assert_allclose(projector @ factor, factor, atol=1e-8)
+    assert np.trace(projector) == pytest.approx(3)
+
+
+def test_lane_products_are_the_products_of_each_lane(rng):
+    tall, small = rng.standard_normal((7, 4, 3)), rng.standard_normal((4, 3, 2))
+    other = rng.standard_normal((7, 4, 2))
+    for lane in range(4):
+        np.testing.assert_allclose(lane_product(tall, small)[:, lane], tall[:, lane] @ small[lane])
+        np.testing.assert_allclose(lane_gram(tall, other)[lane], tall[:, lane].T @ other[:, lane])
+
+
+def test_view_slices_cut_the_stacked_variable_without_gap():
+    assert view_slices((2, 3, 1)) == (slice(0, 2), slice(2, 5), slice(5, 6))

@@ -32,7 +32,7 @@ def load_digits() -> Views:
     Repository (its test part), as ``sklearn.datasets.load_digits``.
     """
     # Imported late: scikit-learn takes a second to load, which other data sets need not pay.
-    from sklearn import datasets  # type: ignore[import-untyped]
+    from sklearn import datasets
 
     images = datasets.load_digits().images.astype(np.uint8)
     try:

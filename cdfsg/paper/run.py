@@ -138,6 +138,7 @@ class _Progress:
         self.began = time.monotonic()
         self.done = 0
         self.spent = 0.0
+        self.spoke = self.began
         if self.missing:
             kept = self.total - self.missing
             print(f"{self.missing} of {self.total} blocks to run" + (f", {kept} kept" if kept else ""),
@@ -146,8 +147,11 @@ class _Progress:
     def report(self, block: Block, seconds: float) -> None:
         self.done += 1
         self.spent += block.cost
-        elapsed = time.monotonic() - self.began
-        left = elapsed * (self.cost - self.spent) / self.spent
+        now = time.monotonic()
+        if now - self.spoke < 2 and self.done < self.missing:
+            return
+        self.spoke, elapsed = now, now - self.began
+        left = max(0.0, elapsed * (self.cost - self.spent) / self.spent)
         print(
             f"[{self.done:3d}/{self.missing}] {elapsed:4.0f} s, about {left:3.0f} s left: "
             f"{block.describe()}, {seconds:.1f} s",

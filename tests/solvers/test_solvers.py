@@ -1,0 +1,253 @@
+"""Contracts of every registered solver, and what each of them must reach."""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from cdfsg import metrics
+from cdfsg.datasets import load
+from cdfsg.linalg import eye_like
+from cdfsg.penalty import Penalty
+from cdfsg.problems import GCCA, Huber, Identity, SampledGCCA
+from cdfsg.solvers import SOLVERS
+from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda, sampled_direction
+from cdfsg.solvers.landing import Landing
+from cdfsg.solvers.lanes import Draw, Refusal, initial_points, run
+from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, qf
+
+GOOD = {
+    "CDFSG": {"s1": 0.5, "s2": 0.02},
+    "CDFSG-Ada": {"s1": 0.5, "s2": 0.01},
+    "Landing": {"eta": 0.05, "omega": 1.0},
+    "RSG+": {},
+}
+
+
+def go(name, p=2, lanes=1, dataset="synthetic", settings=None, batch_size=20, solver=None, **options):
+    views = load(dataset)
+    solver = solver or SOLVERS[name]()
+    X0 = options.pop("X0", None)
+    X0 = initial_points(solver, views.n_features, p, range(lanes)) if X0 is None else X0
+    values = {k: np.full(X0.shape[1], v) for k, v in (settings or GOOD[name]).items()}
+    options.setdefault("order", 5)
+    options.setdefault("dtype", np.float64)
+    return run(solver, SampledGCCA(views.sizes, Identity()), views, X0, values, batch_size, **options)
+
+
+def captured(outcome, dataset="synthetic"):
+    views = load(dataset)
+    K = metrics.compress(outcome.X, views.covariance, views.sizes)
+    p = outcome.X.shape[2]
+    return metrics.tcc(K) / metrics.canonical_correlations(views.covariance, views.sizes)[:p].sum(), K
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_every_solver_comes_near_the_known_canonical_correlations(name):
+    share, _ = captured(go(name, lanes=3))
+    assert share.min() > (0.6 if name == "RSG+" else 0.9)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_lane_alone_equals_the_same_lane_among_fifty_others(name):
+    crowd = go(name, lanes=51, dataset="digits")
+    views = load("digits")
+    X0 = initial_points(SOLVERS[name](), views.n_features, 2, range(51))
+    alone = go(name, X0=X0[:, 17:18], dataset="digits")
+    np.testing.assert_allclose(alone.X[:, 0], crowd.X[:, 17], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_same_seeds_give_the_same_numbers_and_other_orders_give_others(name):
+    np.testing.assert_array_equal(go(name).X, go(name).X)
+    assert np.abs(go(name).X - go(name, order=6).X).max() > 1e-6
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_numbers_agree_between_one_and_two_blas_threads(name):
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append(go(name, lanes=4, dataset="digits").X)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_single_precision_stays_near_double_precision(name):
+    double, single = go(name), go(name, dtype=np.float32)
+    assert single.X.dtype == np.float32
+    np.testing.assert_allclose(captured(single)[0], captured(double)[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["CDFSG", "CDFSG-Ada", "Landing"])
+def test_a_lane_that_diverges_is_reported_and_its_neighbours_keep_their_numbers(name):
+    solver = SOLVERS[name]()
+    views = load("digits")
+    X0 = initial_points(solver, views.n_features, 2, (1, 2, 3))
+    values = {k: np.full(3, v) for k, v in GOOD[name].items()}
+    step = "s2" if "s2" in values else "eta"
+    values[step] = np.array([values[step][0], 1e4, values[step][0]])
+    problem = SampledGCCA(views.sizes, Identity())
+    block = run(solver, problem, views, X0, values, 20, 5, dtype=np.float64)
+    assert block.stopped_at[1] > 0 and np.isnan(block.X[:, 1]).all()
+    assert list(block.stopped_at[[0, 2]]) == [-1, -1]
+    kept = {k: v[[0, 2]] for k, v in values.items()}
+    clean = run(solver, problem, views, X0[:, [0, 2]], kept, 20, 5, dtype=np.float64)
+    np.testing.assert_allclose(block.X[:, [0, 2]], clean.X, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_one_pass_has_floor_n_over_l_steps_and_the_trace_ends_at_the_result(name):
+    outcome = go(name, trace_at=(0, 10, 89), dataset="digits")
+    assert outcome.steps == 1797 // 20 == 89
+    assert [samples for samples, _ in outcome.trace] == [0, 200, 1780]
+    np.testing.assert_array_equal(outcome.trace[-1][1], outcome.X)
+
+
+@pytest.mark.parametrize("kind", [CDFSG, CDFSGAda])
+def test_the_tracker_follows_the_constraint_and_post_processing_is_feasible_to_its_error(kind):
+    outcome = go(kind.name, lanes=2)
+    _, K = captured(outcome)
+    C = metrics.constraint(K)
+    error = np.linalg.norm(outcome.tracker - C, axis=(1, 2))
+    assert error.max() < 0.2
+    after = metrics.feasibility(metrics.transform(K, metrics.orthogonalise(outcome.tracker)[0]))
+    smallest = np.linalg.eigvalsh(outcome.tracker)[:, 0]
+    assert (after <= error / smallest * (1 + 1e-9)).all()
+
+
+def test_the_sampled_direction_on_all_rows_is_w_and_with_the_exact_tracker_the_gradient_of_h():
+    views = load("digits")
+    rows = views.rows(np.arange(views.n_samples), np.float64)
+    for merit in (Identity(), Huber(0.1)):
+        problem = SampledGCCA(views.sizes, merit)
+        X = initial_points(CDFSG(), views.n_features, 3, (1, 2))
+        h = Penalty(GCCA(views.covariance, views.sizes, merit), GCCA(views.covariance, views.sizes, merit).M, 0.3)
+        P = problem.project(rows, X)
+        C = problem.constraint(P)
+        whole = Draw(rows, slice(None), slice(None))
+        W = sampled_direction(problem, whole, P, 0.5 * C + 0.1 * eye_like(C), 0.3)
+        D = sampled_direction(problem, whole, P, C, 0.3)
+        for lane in range(2):
+            x = X[:, lane]
+            y = 0.5 * C[lane] + 0.1 * np.eye(3)
+            np.testing.assert_allclose(W[:, lane], h.direction(x, y), atol=1e-10)
+            np.testing.assert_allclose(D[:, lane], h.gradient(x), atol=1e-10)
+
+
+def test_two_steps_of_algorithm_1_written_out_by_hand_give_the_same_iterate_and_tracker():
+    views = load("digits")
+    l, s1, s2, beta = 500, 0.5, 0.1, 0.1  # noqa: E741
+    outcome = go("CDFSG", dataset="digits", settings={"s1": s1, "s2": s2}, batch_size=l)
+    theta = list(views.batches(l, [5, 0], np.float64))
+    xi = list(views.batches(l, [5, 1], np.float64))
+    X = initial_points(CDFSG(), views.n_features, 2, (0,))[:, 0]
+    blocks = np.zeros((64, 64))
+    blocks[:32, :32] = blocks[32:, 32:] = 1
+    M = [rows.T @ rows / l * blocks for rows in theta]
+    cross = [rows.T @ rows / l * (1 - blocks) for rows in xi]
+    first = next(views.batches(l, [5, 2], np.float64))
+    Y, D, alpha, b = X.T @ (first.T @ first / l * blocks) @ X, np.zeros_like(X), s2, s2 / s1
+    for k in range(views.n_samples // l):
+        before = X.T @ M[k] @ X
+        X = X - alpha * D
+        after = X.T @ M[k] @ X
+        Y = Y - b * (Y - before) + (after - before)
+        Q = 1.5 * np.eye(2) - 0.5 * Y
+        G = -2 * cross[k] @ X @ Q
+        T = -(X.T @ G + G.T @ X) / 2 + beta * (Y @ Y - np.eye(2))
+        D = G @ Q.T + M[k] @ X @ T
+    np.testing.assert_allclose(outcome.X[:, 0], X, atol=1e-12)
+    np.testing.assert_allclose(outcome.tracker[0], Y, atol=1e-12)
+
+
+def test_the_adaptive_moments_follow_the_printed_recursions():
+    views = load("digits")
+    settings = {"s1": 0.5, "s2": 0.01}
+    plain, recorded = CDFSG(), []
+
+    class Spy(CDFSGAda):
+        def _direct(self, problem, state, draw, P):
+            B, V = state.B.copy(), state.V.copy()
+            D = sampled_direction(problem, draw, P, state.Y, self.beta)
+            super()._direct(problem, state, draw, P)
+            recorded.append((B, V, D, state.B.copy(), state.V.copy()))
+
+    go("CDFSG-Ada", solver=Spy(), settings=settings, dataset="digits", batch_size=300)
+    assert plain.beta == Spy().beta and len(recorded) == views.n_samples // 300
+    for B, V, D, B_next, V_next in recorded:
+        np.testing.assert_allclose(B_next, 0.9 * B + 0.1 * D, atol=1e-14)
+        np.testing.assert_allclose(V_next, np.maximum(0.999 * V + 0.001 * D**2, V), atol=1e-14)
+
+
+def test_one_landing_step_is_the_published_direction():
+    views = load("digits")
+    outcome = go("Landing", dataset="digits", batch_size=1000, settings={"eta": 0.1, "omega": 0.7})
+    rows = next(views.batches(1000, [5, 0], np.float64))
+    X = initial_points(Landing(), views.n_features, 2, (0,))[:, 0]
+    S = rows.T @ rows / 1000
+    B = np.zeros_like(S)
+    B[:32, :32], B[32:, 32:] = S[:32, :32], S[32:, 32:]
+    U, G = B @ X, -(S - B) @ X
+    direction = 0.5 * (G @ U.T @ U - U @ G.T @ U) + 0.7 * U @ (X.T @ U - np.eye(2))
+    np.testing.assert_allclose(outcome.X[:, 0], X - 0.1 * direction, atol=1e-12)
+
+
+def test_the_block_inverses_of_rsg_plus_are_the_sum_over_blocks():
+    rng = np.random.default_rng(0)
+    A, Q = rng.standard_normal((6, 5)), np.linalg.qr(rng.standard_normal((5, 2)))[0]
+    N = block_inverses((A @ Q)[:, None, :])[:, 0]
+    expected = sum(A[k : k + 2].T @ np.linalg.inv(Q.T @ A[k : k + 2].T) for k in (0, 2, 4))
+    np.testing.assert_allclose(A.T @ N, expected, atol=1e-10)
+
+
+def test_qf_is_the_q_factor_with_positive_diagonal():
+    A = np.random.default_rng(0).standard_normal((7, 3, 2))
+    for lane in range(3):
+        Q, R = np.linalg.qr(A[:, lane])
+        np.testing.assert_allclose(qf(A)[:, lane], Q * np.sign(np.diag(R)), atol=1e-10)
+
+
+def test_rsg_plus_keeps_its_factors_orthonormal():
+    outcome = go("RSG+", dataset="digits")
+    views = load("digits")
+    for view in views.slices:  # X_i = Q_i T_i with both factors orthonormal
+        X = outcome.X[view, 0]
+        np.testing.assert_allclose(X.T @ X, np.eye(2), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "problem, views, size, words",
+    [
+        (SampledGCCA((20, 20, 24), Identity()), load("digits"), 20, "two views, this problem has 3"),
+        (SampledGCCA((32, 32), Huber(0.1)), load("digits"), 20, "identity merit"),
+        (SampledGCCA((32, 32), Identity()), load("digits"), 21, "21 % 2 = 1"),
+        (SampledGCCA((32, 32), Identity()), load("digits").with_centring(False), 20, "centred"),
+    ],
+)
+def test_rsg_plus_refuses_what_it_cannot_do_and_says_why(problem, views, size, words):
+    X0 = initial_points(RSGPlus(), 64, 2, (0,))
+    with pytest.raises(Refusal, match=words):
+        run(RSGPlus(), problem, views, X0, {}, size, 5)
+
+
+def test_a_shared_minibatch_serves_as_theta_and_xi_and_gives_other_numbers():
+    independent, shared = go("CDFSG"), go("CDFSG", shared=True)
+    assert np.abs(independent.X - shared.X).max() > 1e-6
+    assert captured(shared)[0][0] > 0.9
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"settings": {"s1": 0.5}}, "has the settings"),
+        ({"settings": {"s1": 0.5, "s2": -1.0}}, "positive values"),
+        ({"settings": {"s1": 0.5, "s2": np.nan}}, "positive values"),
+        ({"X0": np.zeros((5, 1, 2))}, "5 rows"),
+        ({"order": None}, "needs a seed"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"batch_size": 10**6}, "batch_size=1000000"),
+    ],
+)
+def test_bad_runs_are_refused_with_the_value(change, words):
+    with pytest.raises(ValueError, match=words):
+        go("CDFSG", **change)

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from sklearn.cross_decomposition import CCA
+
+from cdfsg import metrics
+from cdfsg.datasets import load
+from cdfsg.linalg import inv_sqrt
+from cdfsg.problems import GCCA, Huber, Identity
+
+SIZES = (5, 4)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((300, 2)) @ rng.standard_normal((2, 9)) + rng.standard_normal((300, 9))
+    rows -= rows.mean(axis=0)
+    return rows, rows.T @ rows / 300
+
+
+def test_the_metrics_from_compressed_matrices_are_those_of_their_definitions(data):
+    rows, S = data
+    X = np.random.default_rng(1).standard_normal((9, 3, 2))
+    K = metrics.compress(X, S, SIZES)
+    for merit in (Identity(), Huber(0.3)):
+        exact = GCCA(S, SIZES, merit)
+        for lane in range(3):
+            x = X[:, lane]
+            assert metrics.feasibility(K)[lane] == pytest.approx(np.linalg.norm(x.T @ exact.M @ x - np.eye(2)))
+            assert metrics.objective(K, merit)[lane] == pytest.approx(exact.value(x))
+    left, right = rows[:, :5] @ X[:5, 0], rows[:, 5:] @ X[5:, 0]
+    paired = sum(abs(np.corrcoef(left[:, r], right[:, r])[0, 1]) for r in range(2))
+    assert metrics.paired_correlations(K)[0] == pytest.approx(paired)
+
+
+def test_the_canonical_correlations_agree_with_an_independent_library(data):
+    rows, S = data
+    ours = metrics.canonical_correlations(S, SIZES)[:2]
+    left, right = CCA(n_components=2, tol=1e-12, max_iter=10000).fit_transform(rows[:, :5], rows[:, 5:])
+    theirs = [np.corrcoef(left[:, r], right[:, r])[0, 1] for r in range(2)]
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_the_correlations_captured_do_not_change_under_regular_column_transforms(data):
+    X = np.random.default_rng(1).standard_normal((9, 1, 2))
+    K = metrics.compress(X, data[1], SIZES)
+    N = np.array([[[1.0, 2], [-0.5, 3]]])
+    assert metrics.tcc(metrics.transform(K, N)) == pytest.approx(metrics.tcc(K))
+    assert metrics.paired_correlations(metrics.transform(K, N)) != pytest.approx(metrics.paired_correlations(K))
+
+
+def test_transforming_the_compressed_matrices_is_transforming_x(data):
+    X = np.random.default_rng(1).standard_normal((9, 1, 2))
+    N = np.array([[[1.0, 2], [-0.5, 3]]])
+    direct = metrics.compress((X[:, 0] @ N[0])[:, None], data[1], SIZES)
+    np.testing.assert_allclose(metrics.transform(metrics.compress(X, data[1], SIZES), N), direct, atol=1e-12)
+
+
+def test_the_exact_orthogonalisation_makes_every_regular_point_feasible(data):
+    X = np.random.default_rng(1).standard_normal((9, 4, 2))
+    K = metrics.compress(X, data[1], SIZES)
+    N, defined = metrics.orthogonalise(metrics.constraint(K))
+    assert defined.all()
+    np.testing.assert_allclose(metrics.feasibility(metrics.transform(K, N)), 0, atol=1e-12)
+
+
+def test_a_tracker_with_an_error_leaves_the_feasibility_at_that_error(data):
+    X = np.random.default_rng(1).standard_normal((9, 1, 2))
+    K = metrics.compress(X, data[1], SIZES)
+    C = metrics.constraint(K)
+    error = 1e-3 * np.array([[[1.0, 0.5], [0.5, -1.0]]])
+    half = inv_sqrt(C[0])
+    N, _ = metrics.orthogonalise(C + error)
+    left = metrics.feasibility(metrics.transform(K, N))[0]
+    assert left == pytest.approx(np.linalg.norm(half @ error[0] @ half), rel=0.05)
+
+
+def test_a_tracker_that_is_not_positive_definite_gives_no_post_processing_and_says_so():
+    N, defined = metrics.orthogonalise(np.stack([np.eye(2), np.diag([1.0, -1])]))
+    assert list(defined) == [True, False]
+    assert np.isnan(N[1]).all() and not np.isnan(N[0]).any()
+
+
+def test_a_diverged_lane_gives_nan_and_leaves_the_others_alone(data):
+    X = np.random.default_rng(1).standard_normal((9, 2, 2))
+    X[:, 1] = np.nan
+    K = metrics.compress(X, data[1], SIZES)
+    assert np.isnan(metrics.tcc(K)[1]) and metrics.tcc(K)[0] > 0
+    assert np.isnan(metrics.feasibility(K)[1])
+
+
+def test_the_synthetic_views_have_the_canonical_correlations_that_they_were_made_with():
+    views = load("synthetic")
+    found = metrics.canonical_correlations(views.covariance, views.sizes)[:4]
+    np.testing.assert_allclose(found, (0.9, 0.8, 0.6, 0.4), atol=1e-10)
+
+
+def test_constant_columns_do_not_change_the_canonical_correlations(data):
+    S = data[1]
+    padded = np.zeros((11, 11))
+    keep = [0, 1, 2, 3, 4, 6, 7, 8, 9]
+    padded[np.ix_(keep, keep)] = S
+    np.testing.assert_allclose(
+        metrics.canonical_correlations(padded, (6, 5))[:4], metrics.canonical_correlations(S, SIZES)[:4], atol=1e-10
+    )
+
+
+def test_three_views_have_no_canonical_correlations_and_the_error_says_what_to_use():
+    with pytest.raises(ValueError, match="two views, got 3; use Fval"):
+        metrics.canonical_correlations(np.eye(6), (2, 2, 2))

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+
+from cdfsg.linalg import inv_sqrt
+from cdfsg.penalty import Penalty
+from cdfsg.problems import Linear, Quadratic
+from tests.test_problems import N, P, covariance, problems, taylor_slope
+
+BETA = 0.7
+
+
+@pytest.fixture(params=problems())
+def penalty(request):
+    problem = problems()[request.param]
+    M = getattr(problem, "M", covariance(5))
+    return Penalty(problem, M, BETA)
+
+
+def points(seed, count=2):
+    return np.random.default_rng(seed).standard_normal((count, N, P)) / 4
+
+
+def test_the_gradient_of_h_leaves_a_remainder_of_second_order(penalty):
+    X, D = points(0)
+    slope = taylor_slope(
+        lambda t: abs(penalty.value(X + t * D) - penalty.value(X) - t * np.vdot(penalty.gradient(X), D)), 2
+    )
+    assert slope > 1.9
+
+
+def test_the_hessian_of_h_leaves_a_remainder_of_second_order_in_the_gradient(penalty):
+    X, D = points(1)
+    D *= 0.05
+    slope = taylor_slope(
+        lambda t: np.linalg.norm(penalty.gradient(X + t * D) - penalty.gradient(X) - t * penalty.hessian(X, D)), 2
+    )
+    assert slope > 1.9
+
+
+def test_the_hessian_of_h_is_self_adjoint(penalty):
+    X, D, E = points(2, 3)
+    assert np.vdot(E, penalty.hessian(X, D)) == pytest.approx(np.vdot(D, penalty.hessian(X, E)), rel=1e-10)
+
+
+def test_the_direction_at_the_exact_constraint_is_the_gradient_of_h(penalty):
+    X = points(3, 1)[0]
+    W = penalty.direction(X, penalty.constraint(X))
+    G = penalty.gradient(X)
+    assert np.linalg.norm(W - G) <= 1e-10 * np.linalg.norm(G)
+
+
+def test_the_surrogate_at_the_exact_constraint_is_h(penalty):
+    X = points(4, 1)[0]
+    assert penalty.surrogate(X, penalty.constraint(X)) == pytest.approx(penalty.value(X), rel=1e-12)
+
+
+def test_the_direction_is_the_derivative_of_the_surrogate_through_both_arguments(penalty):
+    X, D = points(5)
+    Y = penalty.constraint(points(6, 1)[0])
+
+    def along(t):
+        moved = X + t * D
+        shifted = Y + penalty.constraint(moved) - penalty.constraint(X)
+        return abs(penalty.surrogate(moved, shifted) - penalty.surrogate(X, Y) - t * np.vdot(W, D))
+
+    W = penalty.direction(X, Y)
+    assert taylor_slope(along, 2) > 1.9
+
+
+def test_dissolving_moves_a_near_feasible_point_closer_by_second_order(penalty):
+    X = feasible(penalty.M)
+    gaps = []
+    for t in (1e-1, 1e-2):
+        Z = X + t * points(7, 1)[0]
+        before = np.linalg.norm(penalty.constraint(Z) - np.eye(P))
+        gaps.append(np.linalg.norm(penalty.constraint(penalty.dissolve(Z)) - np.eye(P)) / before**2)
+    assert max(gaps) < 1.5
+
+
+def test_at_feasible_points_the_gradient_of_h_is_the_lagrangian_gradient_for_every_beta(penalty):
+    X = feasible(penalty.M)
+    for beta in (1e-3, 1.0, 1e3):
+        h = Penalty(penalty.problem, penalty.M, beta)
+        np.testing.assert_allclose(h.gradient(X), h.lagrangian_gradient(X), atol=1e-9 * max(1, beta))
+
+
+def test_above_the_threshold_the_minimiser_of_h_is_feasible_and_solves_the_eigenproblem():
+    rng = np.random.default_rng(8)
+    a = rng.standard_normal((6, 6))
+    root = rng.standard_normal((6, 6))
+    A, M = a + a.T, root @ root.T + np.eye(6)
+    problem = Quadratic(A)
+    beta = 1.01 * Penalty(problem, M, 1.0).threshold(2)
+    h = Penalty(problem, M, beta)
+    half = inv_sqrt(M)
+    X = half @ np.linalg.eigh(half @ A @ half)[1][:, :2]
+    assert np.linalg.norm(h.gradient(X)) < 1e-9 * beta
+    for _ in range(30):
+        D = rng.standard_normal(X.shape)
+        assert np.vdot(D, h.hessian(X, D)) > -1e-9 * beta
+        assert h.value(X + 0.3 * D) > h.value(X)
+
+
+def test_the_threshold_follows_the_formula_and_grows_with_the_linear_term():
+    M = np.diag([0.5, 2.0])
+    A = np.diag([1.0, -3.0])
+    assert Penalty(Quadratic(A), M, 1.0).threshold(1) == pytest.approx(12 * 4 * (3 * 2 * 3) / 0.5)
+    B = np.array([[3.0], [4.0]])
+    assert Penalty(Linear(B), M, 1.0).threshold(1) == pytest.approx(12 * 4 * (0.5**0.5 * 5) / 0.5)
+
+
+@pytest.mark.parametrize(
+    "act, words",
+    [
+        (lambda: Penalty(Quadratic(np.eye(2)), np.eye(2), -1.0), "beta must be positive and finite, got -1.0"),
+        (lambda: Penalty(Quadratic(np.eye(2)), np.array([[1.0, 2], [0, 1]]), 1.0), "finite symmetric matrix"),
+        (lambda: Penalty(Quadratic(np.eye(2)), np.diag([1.0, 0]), 1.0).threshold(1), "positive definite M"),
+    ],
+)
+def test_bad_penalties_are_refused_with_the_value(act, words):
+    with pytest.raises(ValueError, match=words):
+        act()
+
+
+def feasible(M):
+    X = points(9, 1)[0]
+    return X @ inv_sqrt(X.T @ M @ X)

@@ -1,0 +1,125 @@
+"""Derivatives are checked by the slope of the Taylor remainder, samples against the exact problem."""
+
+import numpy as np
+import pytest
+
+from cdfsg.problems import GCCA, MERITS, Huber, Identity, Linear, Quadratic, SampledGCCA, make_merit
+
+SIZES = (4, 3, 5)
+N, P = sum(SIZES), 3
+
+
+def covariance(seed=0):
+    rows = np.random.default_rng(seed).standard_normal((40, N))
+    return rows.T @ rows / 40
+
+
+def weights():
+    return np.array([[0, 1, 0.5], [1, 0, 2], [0.5, 2, 0]])
+
+
+def problems():
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((N, N))
+    return {
+        "quadratic": Quadratic(a + a.T),
+        "linear": Linear(rng.standard_normal((N, P))),
+        "gcca-identity": GCCA(covariance(), SIZES, Identity(), weights()),
+        "gcca-huber": GCCA(covariance(), SIZES, Huber(0.3), weights()),
+    }
+
+
+def taylor_slope(values, order):
+    """Slope of log |remainder| against log t for steps t = 2^-3 ... 2^-8."""
+    steps = 2.0 ** -np.arange(3, 9)
+    remainders = np.array([values(t) for t in steps])
+    if np.all(remainders < 1e-13):
+        return np.inf  # the expansion is exact
+    return np.polyfit(np.log(steps), np.log(remainders), 1)[0]
+
+
+@pytest.mark.parametrize("name", problems())
+def test_the_gradient_leaves_a_remainder_of_second_order(name):
+    f = problems()[name]
+    rng = np.random.default_rng(2)
+    X, D = rng.standard_normal((2, N, P)) / 2
+    slope = taylor_slope(lambda t: abs(f.value(X + t * D) - f.value(X) - t * np.vdot(f.gradient(X), D)), 2)
+    assert slope > 1.9
+
+
+@pytest.mark.parametrize("name", problems())
+def test_the_hessian_leaves_a_remainder_of_second_order_in_the_gradient(name):
+    f = problems()[name]
+    rng = np.random.default_rng(2)
+    X, D = rng.standard_normal((2, N, P)) / 2
+    D *= 0.05  # no column crosses the kink of the Huber merit
+    slope = taylor_slope(
+        lambda t: np.linalg.norm(f.gradient(X + t * D) - f.gradient(X) - t * f.hessian(X, D)), 2
+    )
+    assert slope > 1.9
+
+
+@pytest.mark.parametrize("merit", MERITS)
+def test_the_minibatch_of_all_rows_is_the_exact_problem(merit):
+    rows = np.random.default_rng(0).standard_normal((40, N))
+    exact = GCCA(rows.T @ rows / 40, SIZES, make_merit(merit, 0.3), weights())
+    sampled = SampledGCCA(SIZES, make_merit(merit, 0.3), weights())
+    X = np.random.default_rng(3).standard_normal((N, 2, P))
+    P_rows = sampled.project(rows, X)
+    for lane in range(2):
+        x = X[:, lane]
+        np.testing.assert_allclose(sampled.gradient(rows, X)[:, lane], exact.gradient(x), atol=1e-12)
+        np.testing.assert_allclose(sampled.constraint_gradient(rows, X)[:, lane], exact.M @ x, atol=1e-12)
+        np.testing.assert_allclose(sampled.constraint(P_rows)[lane], x.T @ exact.M @ x, atol=1e-12)
+
+
+def test_minibatch_gradients_of_the_identity_merit_average_to_the_exact_gradient():
+    rows = np.random.default_rng(0).standard_normal((40, N))
+    exact = GCCA(rows.T @ rows / 40, SIZES, Identity())
+    sampled = SampledGCCA(SIZES, Identity())
+    X = np.random.default_rng(3).standard_normal((N, 1, P))
+    mean = np.mean([sampled.gradient(rows[k : k + 8], X)[:, 0] for k in range(0, 40, 8)], axis=0)
+    np.testing.assert_allclose(mean, exact.gradient(X[:, 0]), atol=1e-12)
+
+
+def test_the_lipschitz_constant_bounds_the_gradient_and_is_attained():
+    f = problems()["gcca-identity"]
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        D = rng.standard_normal((N, P))
+        assert np.linalg.norm(f.gradient(D)) <= f.lipschitz * np.linalg.norm(D) * (1 + 1e-12)
+    D = rng.standard_normal((N, P))
+    for _ in range(2000):
+        D = f.gradient(f.gradient(D))
+        D /= np.linalg.norm(D)
+    assert np.linalg.norm(f.gradient(D)) == pytest.approx(f.lipschitz, rel=1e-6)
+
+
+def test_the_huber_merit_has_no_global_lipschitz_constant_and_says_so():
+    with pytest.raises(ValueError, match="not globally Lipschitz"):
+        problems()["gcca-huber"].lipschitz  # noqa: B018
+
+
+def test_merits_are_continuously_differentiable_where_they_change_form():
+    g = Huber(0.4)
+    for t in (0.4, -0.4):
+        below, above = np.array([t * (1 - 1e-9)]), np.array([t * (1 + 1e-9)])
+        np.testing.assert_allclose(g.value(below), g.value(above), atol=1e-8)
+        np.testing.assert_allclose(g.slope(below), g.slope(above), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: Huber(0.0), "mu must be positive, got 0.0"),
+        (lambda: make_merit("cubic", 1.0), "unknown merit 'cubic'"),
+        (lambda: GCCA(covariance(), (4, 3), Identity()), "sum to 12"),
+        (lambda: GCCA(np.triu(covariance()), SIZES, Identity()), "must be symmetric"),
+        (lambda: GCCA(np.full((N, N), np.nan), SIZES, Identity()), "must be finite"),
+        (lambda: SampledGCCA(SIZES, Identity(), np.ones((2, 2))), r"shape \(3, 3\)"),
+        (lambda: Quadratic(np.ones((2, 3))), "square matrix"),
+    ],
+)
+def test_bad_problems_are_refused_with_the_value(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
