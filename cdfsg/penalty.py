@@ -143,4 +143,4 @@ class Penalty:
             )
         at_zero = float(np.linalg.norm(self.problem.gradient(np.zeros((len(spectrum), p)))))
         growth = 3 * (p + 1) * self.problem.lipschitz + smallest**0.5 * at_zero
-        return 12 * (largest / smallest) * growth / smallest
+        return float(12 * (largest / smallest) * growth / smallest)

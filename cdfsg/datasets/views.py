@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from cdfsg.linalg import sym
+from cdfsg.linalg import sym, view_slices
 
 KINDS = ("original", "derived", "surrogate", "synthetic")
 
@@ -141,8 +140,7 @@ class Views:
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """The columns of each view, one slice per view."""
-        ends = list(accumulate(self.sizes, initial=0))
-        return tuple(slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False))
+        return view_slices(self.sizes)
 
     @cached_property
     def mean(self) -> np.ndarray:
@@ -209,12 +207,8 @@ class Views:
 
         Parameters
         ----------
-        batch_size : int
-            Rows ``l`` per batch, ``1..N``. The last ``N mod l`` rows of the order are left out, so
-            that all batches are of one size.
-        seed : int, sequence of int or None
-            The order is the permutation that ``numpy.random.default_rng(seed)`` draws, the same for
-            the same seed; None stands for the order of the file.
+        batch_size, seed
+            As in `batch_indices`.
         dtype : dtype, default float32
             Floating-point type of the batches.
 
@@ -228,22 +222,39 @@ class Views:
         ValueError
             At the call, if ``batch_size`` is not an int in ``1..N`` or ``dtype`` not floating-point.
         """
+        kind = _floating(dtype)
+        return (self.rows(index, kind) for index in self.batch_indices(batch_size, seed))
+
+    def batch_indices(self, batch_size: int, seed: int | Sequence[int] | None) -> np.ndarray:
+        """Row numbers of the batches of one pass.
+
+        Parameters
+        ----------
+        batch_size : int
+            Rows ``l`` per batch, ``1..N``. The last ``N mod l`` rows of the order are left out, so
+            that all batches are of one size.
+        seed : int, sequence of int or None
+            The order is the permutation that ``numpy.random.default_rng(seed)`` draws, the same for
+            the same seed; None stands for the order of the file.
+
+        Returns
+        -------
+        ndarray of int, shape (floor(N / l), l)
+
+        Raises
+        ------
+        ValueError
+            If ``batch_size`` is not an int in ``1..N``.
+        """
         is_int = isinstance(batch_size, int | np.integer) and not isinstance(batch_size, bool)
         if not (is_int and 1 <= batch_size <= self.n_samples):
             raise ValueError(
                 f"batch_size={batch_size!r}: expected an int in 1..{self.n_samples}, "
                 f"the number of rows of {self.name!r}"
             )
-        size, kind = int(batch_size), _floating(dtype)
-        if seed is None:
-            order = np.arange(self.n_samples)
-        else:
-            order = np.random.default_rng(seed).permutation(self.n_samples)
-        # A generator expression and not a generator method: the checks above run at the call.
-        return (
-            self.rows(order[start : start + size], kind)
-            for start in range(0, self.n_samples - size + 1, size)
-        )
+        n, size = self.n_samples, int(batch_size)
+        order = np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n)
+        return order[: n // size * size].reshape(-1, size)
 
     def with_centring(self, flag: bool) -> "Views":
         """Return the same data, stored once, with the mean subtracted (True) or not (False)."""
@@ -253,7 +264,8 @@ class Views:
         # float32 holds small integers exactly, but float64 data with a large mean would lose digits
         # in the subtraction: result_type computes those in float64 and rounds once at the end.
         work = np.result_type(stored.dtype, dtype)
-        values: np.ndarray = np.multiply(stored, work.type(self.scale), dtype=work)
+        values: np.ndarray = stored.astype(work)  # a cast and a product in place beat a casting product
+        values *= work.type(self.scale)
         if self.centred:
             values -= self.mean.astype(work, copy=False)
         return values.astype(dtype, copy=False)

@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cdfsg.paper.reported import QUANTITIES
 from cdfsg.files import FIGURES, write_atomically
+from cdfsg.paper.reported import QUANTITIES
 
 # Okabe and Ito's palette: told apart with every common form of colour blindness.
 SERIES: dict[tuple[str, str], dict[str, Any]] = {
@@ -74,6 +74,7 @@ def curves(bands: pd.DataFrame, title: str) -> Figure:
     """PCC and feasibility violation against samples seen, a column of panels per p."""
     ps = sorted(bands["p"].unique())
     with plt.rc_context(_STYLE):
+        figure: Figure
         figure, axes = plt.subplots(2, len(ps), figsize=(4.6 * len(ps), 6), sharex=True, squeeze=False)
         for column, p in enumerate(ps):
             for row, quantity in enumerate(("pcc", "fea")):
@@ -96,6 +97,7 @@ def verdict_map(verdicts: pd.DataFrame, title: str) -> Figure:
     ps = sorted(verdicts["p"].unique())
     columns = [(p, quantity) for p in ps for quantity in quantities]
     with plt.rc_context(_STYLE):
+        figure: Figure
         figure, axis = plt.subplots(figsize=(1.0 * len(columns) + 1.6, 0.46 * len(rows) + 1.6))
         for cell in verdicts.itertuples():
             x, y = columns.index((cell.p, cell.quantity)), rows.index((cell.batch_size, cell.solver))

@@ -37,7 +37,8 @@ def published(experiment: Experiment) -> pd.DataFrame:
     paths = [folder / f"{experiment.name}{suffix}.csv" for suffix in ("", "-curves")]
     for path in paths:
         if not path.exists():
-            raise FileNotFoundError(f"{path} is missing; make it with: make {'reproduce' if experiment.table else 'quick'}")
+            target = "reproduce" if experiment.table else "quick"
+            raise FileNotFoundError(f"{path} is missing; make it with: make {target}")
     return records.read(paths)
 
 

@@ -3,9 +3,10 @@
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,10 +36,11 @@ def attainable_tcc(dataset: str, p: int) -> float:
     return float(metrics.canonical_correlations(views.covariance, views.sizes)[:p].sum())
 
 
-def solver_of(block: Block) -> Solver:
+def solver_of(block: Block) -> Solver[Any]:
     """The solver of a block with its fixed parameters."""
     kind = SOLVERS[block.solver]
-    return kind(beta=block.beta) if "beta" in kind.__dataclass_fields__ else kind()  # type: ignore[call-arg]
+    takes = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: getattr(block, name) for name in ("beta",) if name in takes})
 
 
 def compute(block: Block) -> pd.DataFrame:
@@ -71,7 +73,7 @@ def compute(block: Block) -> pd.DataFrame:
     return _complete(frame, block, views, outcome)
 
 
-def evaluate(block: Block, solver: Solver, views: Views, X: Array, tracker: Array | None) -> pd.DataFrame:
+def evaluate(block: Block, solver: Solver[Any], views: Views, X: Array, tracker: Array | None) -> pd.DataFrame:
     """Metrics of every lane before and after both post-processings, and its status.
 
     A metric that does not exist is NaN: feasibility for RSG+ (which solves another constraint), and the

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,11 +46,11 @@ class CDFSG:
     """
 
     beta: float = 0.1
-    name = "CDFSG"
-    settings = ("s1", "s2")
-    streams = 2
-    passes = 1
-    start_from = "normal"
+    name: ClassVar = "CDFSG"
+    settings: ClassVar[tuple[str, ...]] = ("s1", "s2")
+    streams: ClassVar = 2
+    passes: ClassVar = 1
+    start_from: ClassVar = "normal"
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Any sampled problem will do."""
@@ -97,7 +98,7 @@ class CDFSGAda(CDFSG):
     eta1: float = 0.9
     eta2: float = 0.999
     epsilon: float = 1e-8
-    name = "CDFSG-Ada"
+    name: ClassVar = "CDFSG-Ada"
 
     def start(
         self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array

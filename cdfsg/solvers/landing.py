@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-
+from typing import ClassVar
 
 from cdfsg.datasets.views import Views
 from cdfsg.linalg import Array, eye_like, lane_gram, lane_product
@@ -27,11 +27,11 @@ class Landing:
     ``X'MX = I`` of the paper.
     """
 
-    name = "Landing"
-    settings = ("eta", "omega")
-    streams = 1
-    passes = 1
-    start_from = "normal"
+    name: ClassVar = "Landing"
+    settings: ClassVar[tuple[str, ...]] = ("eta", "omega")
+    streams: ClassVar = 1
+    passes: ClassVar = 1
+    start_from: ClassVar = "normal"
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Any sampled problem will do."""

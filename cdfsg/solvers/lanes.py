@@ -8,7 +8,7 @@ A lane that diverges is taken out of the block and reported; its neighbours neve
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from cdfsg.datasets.views import Views
 from cdfsg.linalg import Array
 from cdfsg.problems import SampledProblem
 
-ESCAPED = 1e6
-"""Entry of the minibatch X'MX beyond which a lane is stopped: h and its gradient grow like the fifth power of
-X, so such a lane overflows float32 a few steps later.  Whether a lane that was *not* stopped counts as
-diverged is decided on exact values at the end (Fea > 10), not here."""
+ESCAPED = 100.0
+"""Entry of the minibatch X'MX beyond which a lane is stopped.  It is 1 at a feasible point, and h and its gradient
+grow like the fifth power of X beyond; of the paper's runs that ended with Fea <= 10, none ever exceeded 5.
+Whether a lane that was *not* stopped counts as diverged is decided on exact values at the end, not here."""
 
 
 class Refusal(ValueError):
@@ -60,7 +60,10 @@ class State:
             setattr(self, entry.name, np.compress(lanes, value, axis=entry.metadata["lane_axis"]))
 
 
-class Solver(Protocol):
+S = TypeVar("S", bound=State)
+
+
+class Solver(Protocol[S]):
     """What the engine needs of a solver.
 
     Attributes
@@ -77,19 +80,19 @@ class Solver(Protocol):
         Distribution behind the initial points, see `initial_points`.
     """
 
-    name: str
-    settings: tuple[str, ...]
-    streams: int
-    passes: int
-    start_from: str
+    name: ClassVar[str]
+    settings: ClassVar[tuple[str, ...]]
+    streams: ClassVar[int]
+    passes: ClassVar[int]
+    start_from: ClassVar[str]
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Raise `Refusal` for what this solver cannot do."""
 
-    def start(self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array) -> State:
+    def start(self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array) -> S:
         """State at k = 0 from X0 (n, lanes, p), the settings per lane and one extra minibatch (l, n)."""
 
-    def step(self, problem: SampledProblem, state: State, draw: Draw, number: int) -> None:
+    def step(self, problem: SampledProblem, state: S, draw: Draw, number: int) -> None:
         """Advance the state by one step of pass `number`."""
 
 
@@ -122,7 +125,7 @@ class Outcome:
 
 
 def run(
-    solver: Solver,
+    solver: Solver[Any],
     problem: SampledProblem,
     views: Views,
     X0: Array,
@@ -170,7 +173,7 @@ def run(
     first = next(views.batches(batch_size, None if order is None else [order, 2], dtype))
     began = time.perf_counter()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        state = solver.start(problem, X0.astype(dtype), values, first)
+        state = solver.start(problem, X0.astype(dtype, order="C"), values, first)
         recorder = _Recorder(X0.shape, set(trace_at), batch_size)
         recorder.record(0, state)
         steps = 0
@@ -195,7 +198,7 @@ def run(
     )
 
 
-def initial_points(solver: Solver, n: int, p: int, seeds: Sequence[int]) -> Array:
+def initial_points(solver: Solver[Any], n: int, p: int, seeds: Sequence[int]) -> Array:
     """Initial points of a solver, one per seed, shape (n, len(seeds), p).
 
     Solvers that start from "normal" all get the same Q factors of Gaussian matrices; "uniform" gives the
@@ -210,26 +213,26 @@ def initial_points(solver: Solver, n: int, p: int, seeds: Sequence[int]) -> Arra
 
 
 def _draws(
-    solver: Solver, views: Views, batch_size: int, order: int | None, shared: bool, dtype: type
+    solver: Solver[Any], views: Views, batch_size: int, order: int | None, shared: bool, dtype: type
 ) -> Iterator[Draw]:
     whole, head, tail = slice(None), slice(0, batch_size), slice(batch_size, None)
-    theta = views.batches(batch_size, None if order is None else [order, 0], dtype)
+    theta = views.batch_indices(batch_size, None if order is None else [order, 0])
     if solver.streams == 1 or shared:
-        return (Draw(rows, whole, whole) for rows in theta)
+        return (Draw(views.rows(index, dtype), whole, whole) for index in theta)
     if order is None:
         raise ValueError(f"{solver.name} draws theta and xi independently, so it needs a seed for the order")
-    xi = views.batches(batch_size, [order, 1], dtype)
-    return (Draw(np.concatenate(pair), head, tail) for pair in zip(theta, xi, strict=True))
+    both = np.concatenate([theta, views.batch_indices(batch_size, [order, 1])], axis=1)
+    return (Draw(views.rows(index, dtype), head, tail) for index in both)
 
 
 def _check_settings(
-    solver: Solver, settings: Mapping[str, Array], lanes: int, dtype: type
+    solver: Solver[Any], settings: Mapping[str, Array], lanes: int, dtype: type
 ) -> dict[str, Array]:
     if set(settings) != set(solver.settings):
         raise ValueError(
             f"{solver.name} has the settings {sorted(solver.settings)}, got {sorted(settings)}"
         )
-    values = {name: np.asarray(value, dtype=dtype) for name, value in settings.items()}
+    values: dict[str, Array] = {name: np.asarray(value, dtype=dtype) for name, value in settings.items()}
     for name, value in values.items():
         if value.shape != (lanes,) or not (np.isfinite(value) & (value > 0)).all():
             raise ValueError(f"setting {name} needs {lanes} positive values, one per lane, got {value}")

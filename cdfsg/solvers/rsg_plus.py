@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,11 +43,11 @@ class RSGPlus:
     eta_q: float = 0.1
     eta_t: float = 0.01
     weight: float = 0.1
-    name = "RSG+"
-    settings: tuple[str, ...] = ()
-    streams = 1
-    passes = 2
-    start_from = "uniform"
+    name: ClassVar = "RSG+"
+    settings: ClassVar[tuple[str, ...]] = ()
+    streams: ClassVar = 1
+    passes: ClassVar = 2
+    start_from: ClassVar = "uniform"
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Refuse more than two views, other merits, views that are not centred, and p that does not divide l."""
@@ -129,7 +130,7 @@ def qf(A: Array) -> Array:
     as Householder's and much faster in lanes.  Lanes with a non-finite entry give NaN.
     """
     gram = lane_gram(A, A)
-    finite = np.isfinite(gram).all(axis=(1, 2))
+    finite = np.asarray(np.isfinite(gram).all(axis=(1, 2)))
     safe = np.where(finite[:, None, None], gram, eye_like(gram))
     inverse = np.linalg.inv(np.swapaxes(np.linalg.cholesky(safe), -1, -2))
     inverse[~finite] = np.nan
@@ -147,11 +148,13 @@ def _qf_small(A: Array) -> Array:
 def normalise_columns(A: Array) -> Array:
     """Each column of the trailing matrices divided by its 2-norm; zero columns stay zero."""
     norms = np.linalg.norm(A, axis=-2, keepdims=True)
-    return np.divide(A, norms, out=np.zeros_like(A), where=norms > 0)
+    scaled: Array = np.divide(A, norms, out=np.zeros_like(A), where=norms > 0)
+    return scaled
 
 
 def normalise_columns_tall(A: Array) -> Array:
     """The same for a tall array (n, lanes, p)."""
     norms = np.sqrt(np.einsum("nlp,nlp->lp", A, A))
-    return A * np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+    scaled: Array = A * np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+    return scaled
 

@@ -5,7 +5,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from cdfsg import metrics
-from cdfsg.datasets import load
+from cdfsg.datasets import load, make_views
 from cdfsg.linalg import eye_like
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Huber, Identity, SampledGCCA
@@ -16,15 +16,22 @@ from cdfsg.solvers.lanes import Draw, Refusal, initial_points, run
 from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, qf
 
 GOOD = {
-    "CDFSG": {"s1": 0.5, "s2": 0.02},
+    "CDFSG": {"s1": 0.5, "s2": 0.1},
     "CDFSG-Ada": {"s1": 0.5, "s2": 0.01},
-    "Landing": {"eta": 0.05, "omega": 1.0},
+    "Landing": {"eta": 0.3, "omega": 0.5},
     "RSG+": {},
 }
+KNOWN = (0.9, 0.8, 0.6, 0.4)
+
+
+@pytest.fixture(scope="module")
+def known():
+    """Enough rows for one pass to end near the optimum; its sample canonical correlations are `KNOWN`."""
+    return make_views(40_000, (12, 10), KNOWN, seed=3, exact=True)
 
 
 def go(name, p=2, lanes=1, dataset="synthetic", settings=None, batch_size=20, solver=None, **options):
-    views = load(dataset)
+    views = load(dataset) if isinstance(dataset, str) else dataset
     solver = solver or SOLVERS[name]()
     X0 = options.pop("X0", None)
     X0 = initial_points(solver, views.n_features, p, range(lanes)) if X0 is None else X0
@@ -35,16 +42,21 @@ def go(name, p=2, lanes=1, dataset="synthetic", settings=None, batch_size=20, so
 
 
 def captured(outcome, dataset="synthetic"):
-    views = load(dataset)
+    views = load(dataset) if isinstance(dataset, str) else dataset
     K = metrics.compress(outcome.X, views.covariance, views.sizes)
     p = outcome.X.shape[2]
     return metrics.tcc(K) / metrics.canonical_correlations(views.covariance, views.sizes)[:p].sum(), K
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_every_solver_comes_near_the_known_canonical_correlations(name):
-    share, _ = captured(go(name, lanes=3))
-    assert share.min() > (0.6 if name == "RSG+" else 0.9)
+def test_every_solver_reaches_the_known_canonical_correlations_in_one_pass(name, known):
+    start = initial_points(SOLVERS[name](), known.n_features, 2, range(4))
+    K = metrics.compress(start, known.covariance, known.sizes)
+    assert (metrics.tcc(K) < 0.3 * sum(KNOWN[:2])).all()
+    outcome = go(name, lanes=4, dataset=known, batch_size=50)
+    _, K = captured(outcome, known)
+    # A constant step ends in a noise ball: 5 % is left to it.
+    assert (metrics.tcc(K) > 0.95 * sum(KNOWN[:2])).all()
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -72,10 +84,12 @@ def test_numbers_agree_between_one_and_two_blas_threads(name):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_single_precision_stays_near_double_precision(name):
-    double, single = go(name), go(name, dtype=np.float32)
+def test_single_precision_stays_near_double_precision(name, known):
+    double, single = (go(name, dataset=known, batch_size=50, dtype=kind) for kind in (np.float64, np.float32))
     assert single.X.dtype == np.float32
-    np.testing.assert_allclose(captured(single)[0], captured(double)[0], atol=1e-3)
+    # RSG+ inverts p-by-p blocks of a batch, some nearly singular, so rounding grows there.
+    tolerance = 1e-2 if name == "RSG+" else 1e-4
+    np.testing.assert_allclose(captured(single, known)[0], captured(double, known)[0], atol=tolerance)
 
 
 @pytest.mark.parametrize("name", ["CDFSG", "CDFSG-Ada", "Landing"])
@@ -230,10 +244,10 @@ def test_rsg_plus_refuses_what_it_cannot_do_and_says_why(problem, views, size, w
         run(RSGPlus(), problem, views, X0, {}, size, 5)
 
 
-def test_a_shared_minibatch_serves_as_theta_and_xi_and_gives_other_numbers():
-    independent, shared = go("CDFSG"), go("CDFSG", shared=True)
+def test_a_shared_minibatch_serves_as_theta_and_xi_and_gives_other_numbers(known):
+    independent, shared = (go("CDFSG", dataset=known, batch_size=50, shared=flag) for flag in (False, True))
     assert np.abs(independent.X - shared.X).max() > 1e-6
-    assert captured(shared)[0][0] > 0.9
+    assert captured(shared, known)[0][0] > 0.9
 
 
 @pytest.mark.parametrize(
