@@ -13,7 +13,7 @@ export MPLBACKEND = Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup data reproduce quick test clean
+.PHONY: help setup data reproduce quick test bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
@@ -35,6 +35,9 @@ test: setup ## lint, types, tests, and the notebooks run again against their sto
 	$(PY) -m mypy cdfsg
 	$(PY) -m pytest -n 2 --dist loadfile tests
 	$(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=300 -p no:cacheprovider notebooks
+
+bench: setup ## time one run alone and a whole grid of runs
+	$(PY) benchmarks/lanes.py
 
 clean: ## remove caches and derived data; downloads, records and .venv stay
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info data/cache

@@ -84,6 +84,7 @@ def _status(arguments: argparse.Namespace) -> None:
 
 def _verdict(_: argparse.Namespace) -> None:
     table = report.write_verdicts()
+    report.write_ledger(table)
     for experiment in EXPERIMENTS.values():
         part = table[table["table"] == experiment.table]
         if len(part):
@@ -92,7 +93,7 @@ def _verdict(_: argparse.Namespace) -> None:
 
 
 def _notebooks(_: argparse.Namespace) -> None:
-    for name in ("00_start", "40_gcca"):
+    for name in notebooks.names():
         began = time.monotonic()
         path = notebooks.execute(name)
         print(f"{path}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)

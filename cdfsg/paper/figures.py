@@ -1,6 +1,8 @@
 """Figures from records: each is a picture (SVG and PNG) with the plotted numbers (CSV), in fixed bytes."""
 
 import io
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from cdfsg.files import FIGURES, write_atomically
 from cdfsg.paper.reported import QUANTITIES
+from cdfsg.paper.verdicts import JUDGED_VARIANT
 
 # Okabe and Ito's palette: told apart with every common form of colour blindness.
 SERIES: dict[tuple[str, str], dict[str, Any]] = {
@@ -21,6 +25,7 @@ SERIES: dict[tuple[str, str], dict[str, Any]] = {
     ("Landing", "tuned"): {"label": "Landing, tuned like CDFSG", "color": "#009E73", "linestyle": "--"},
     ("RSG+", "permuted"): {"label": "RSG+", "color": "#666666"},
 }
+_SERIES_OF = {solver: (solver, variant) for solver, variant in JUDGED_VARIANT.items()}
 VERDICT_COLOURS = {
     "match": "#bfe3c8",
     "better": "#8fc7e8",
@@ -74,8 +79,7 @@ def curves(bands: pd.DataFrame, title: str) -> Figure:
     """PCC and feasibility violation against samples seen, a column of panels per p."""
     ps = sorted(bands["p"].unique())
     with plt.rc_context(_STYLE):
-        figure: Figure
-        figure, axes = plt.subplots(2, len(ps), figsize=(4.6 * len(ps), 6), sharex=True, squeeze=False)
+        figure, axes = _panels(2, len(ps), sharex=True)
         for column, p in enumerate(ps):
             for row, quantity in enumerate(("pcc", "fea")):
                 _curve_panel(axes[row, column], bands[(bands["p"] == p) & (bands["quantity"] == quantity)])
@@ -83,11 +87,7 @@ def curves(bands: pd.DataFrame, title: str) -> Figure:
             axes[1, column].set(yscale="log", xlabel="samples seen in the pass")
         axes[0, 0].set_ylabel("PCC")
         axes[1, 0].set_ylabel("feasibility violation")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False)
-        figure.suptitle(title, fontsize=10)
-        figure.tight_layout(rect=(0, 0.08, 1, 1))
-    return figure
+        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
 def verdict_map(verdicts: pd.DataFrame, title: str) -> Figure:
@@ -127,6 +127,92 @@ def verdict_map(verdicts: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
+def trade_off(cells: pd.DataFrame, title: str) -> Figure:
+    """PCC against Fea of every grid cell, our selection ringed and the paper's row as a star."""
+    ps, sizes = sorted(cells["p"].unique()), sorted(cells["batch_size"].unique())
+    with plt.rc_context(_STYLE):
+        figure, axes = _panels(len(ps), len(sizes), sharex=True, sharey=True)
+        for (i, p), (j, size) in product(enumerate(ps), enumerate(sizes)):
+            panel = cells[(cells["p"] == p) & (cells["batch_size"] == size)]
+            _trade_off_panel(axes[i, j], panel)
+            axes[i, j].set_title(f"l = {size}, p = {p}", fontsize=9)
+        for axis in axes[-1]:
+            axis.set_xlabel("feasibility violation")
+        for axis in axes[:, 0]:
+            axis.set_ylabel("PCC")
+        handles = [Line2D([], [], color=SERIES[name, "grid"]["color"], marker="o", ls="", label=name, ms=4)
+                   for name in dict.fromkeys(cells["solver"])]  # fmt: skip
+        handles += [
+            Line2D([], [], color="black", marker="o", mfc="none", ls="", ms=10, label="selected by our rule"),
+            Line2D([], [], color="black", marker="*", ls="", ms=10, label="the paper's row"),
+        ]
+        return _finish(figure, title, handles)
+
+
+def attainability(rows: pd.DataFrame, title: str) -> Figure:
+    """How far the nearest grid cell is from each of the paper's rows, in tolerances."""
+    with plt.rc_context(_STYLE):
+        figure, axes = _panels(1, 1, width=7.5, height=0.27 * len(rows) + 1.2)
+        axis = axes[0, 0]
+        for y, row in enumerate(rows.itertuples()):
+            colour = SERIES[row.solver, "grid"]["color"]
+            axis.plot([0, row.distance], [y, y], color=colour, lw=1.2)
+            axis.plot(row.distance, y, "o", color=colour, ms=5)
+            axis.annotate(row.farthest, (row.distance, y), (6, -3), textcoords="offset points", fontsize=7)
+        names = [f"{row.solver}  l = {row.batch_size}, p = {row.p}" for row in rows.itertuples()]
+        axis.set_yticks(range(len(rows)), names)
+        axis.axvline(1, color="black", lw=0.8, ls=":")
+        axis.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
+        axis.set_xlabel("largest difference of the nearest grid cell, in tolerances")
+        return _finish(figure, title, [])
+
+
+def landing(table: pd.DataFrame, title: str) -> Figure:
+    """Landing three ways: PCC and Fea against the batch size, with the paper's rows as stars."""
+    ps = sorted(table["p"].unique())
+    labels = {
+        "fixed": "printed step, pixels in [0, 1]",
+        "authors": "authors' own step in our units",
+        "tuned": "tuned like CDFSG",
+    }
+    colours = {"fixed": "#009E73", "authors": "#CC79A7", "tuned": "#E69F00"}
+    with plt.rc_context(_STYLE):
+        figure, axes = _panels(2, len(ps), sharex=True, sharey="row")
+        for (i, quantity), (j, p) in product(enumerate(("pcc", "fea")), enumerate(ps)):
+            axis, panel = axes[i, j], table[table["p"] == p]
+            for variant, words in labels.items():
+                line = panel[panel["variant"] == variant]
+                axis.plot(line["batch_size"], line[quantity], "o-", ms=4, color=colours[variant], label=words)
+            reported = panel.drop_duplicates("batch_size")
+            axis.plot(reported["batch_size"], reported["reported_" + quantity], "k*", ms=9, label="the paper")
+            axis.set_title(f"p = {p}" if i == 0 else "")
+            _batch_size_axis(axis, reported["batch_size"])
+        for axis, p in zip(axes[0], ps, strict=True):
+            _mark_diverged(axis, table[table["p"] == p], colours)
+        axes[0, 0].set_ylabel("PCC")
+        axes[1, 0].set_ylabel("feasibility violation")
+        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+
+
+def times(table: pd.DataFrame, title: str) -> Figure:
+    """Time of a run as a multiple of CDFSG's, ours (solid) beside the paper's (dashed)."""
+    ps = sorted(table["p"].unique())
+    with plt.rc_context(_STYLE):
+        figure, axes = _panels(1, len(ps), sharey=True, height=3.4)
+        for axis, p in zip(axes[0], ps, strict=True):
+            for solver, line in table[table["p"] == p].groupby("solver"):
+                colour = SERIES[_SERIES_OF[solver]]["color"]
+                axis.plot(line["batch_size"], line["ratio"], "o-", ms=4, color=colour, label=solver)
+                axis.plot(line["batch_size"], line["reported_ratio"], "*--", ms=7, lw=1, color=colour)
+            axis.set(yscale="log", title=f"p = {p}")
+            axis.set_yticks([0.5, 1, 2, 5, 10, 20, 50, 100], ["½", "1", "2", "5", "10", "20", "50", "100"])
+            _batch_size_axis(axis, table["batch_size"])
+        axes[0, 0].set_ylabel("time / time of CDFSG")
+        handles = axes[0, 0].get_legend_handles_labels()[0]
+        handles.append(Line2D([], [], color="black", marker="*", ls="--", label="the paper"))
+        return _finish(figure, title, handles)
+
+
 def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
     """Write ``name.svg``, ``name.png`` and ``name.csv``; the same numbers give the same bytes.
 
@@ -137,6 +223,54 @@ def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURE
         write_atomically(folder / f"{name}.svg", _rendered(figure, "svg", {"Date": None, "Creator": None}))
         write_atomically(folder / f"{name}.png", _rendered(figure, "png", {"Software": None}))
     write_atomically(folder / f"{name}.csv", numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+
+
+def _panels(rows: int, columns: int, width: float = 0, height: float = 0, **shared: Any) -> tuple[Figure, Any]:
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(width or min(4.6 * columns, 12), height or 3 * rows), squeeze=False, **shared
+    )
+    return figure, axes
+
+
+def _finish(figure: Figure, title: str, handles: Sequence[Any]) -> Figure:
+    """Title above, legend below, nothing overlapping."""
+    rows = -(-len(handles) // 3)
+    below = 0.28 * rows / figure.get_size_inches()[1]
+    if handles:
+        figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False)
+    figure.suptitle(title, fontsize=10)
+    figure.tight_layout(rect=(0, below, 1, 1))
+    return figure
+
+
+def _trade_off_panel(axis: Axes, cells: pd.DataFrame) -> None:
+    for y, (solver, group) in enumerate(cells.groupby("solver", sort=False)):
+        colour = SERIES[solver, "grid"]["color"]
+        axis.plot(group["fea"], group["pcc"], "o", color=colour, ms=4, alpha=0.7)
+        ours = group[group["selected"]]
+        axis.plot(ours["fea"], ours["pcc"], "o", mfc="none", mec=colour, ms=11, mew=1.5)
+        target = group.iloc[:1]
+        axis.plot(target["reported_fea"], target["reported_pcc"], "*", color=colour, mec="black", mew=0.5, ms=11)
+        lost = int((group["n_diverged"] > 0).sum())
+        axis.text(0.97, 0.05 + 0.08 * y, f"{lost} of {len(group)} diverged", color=colour, fontsize=7, ha="right",
+                  transform=axis.transAxes)  # fmt: skip
+    axis.set(xscale="log")
+    axis.grid(alpha=0.25)
+
+
+def _batch_size_axis(axis: Axes, sizes: pd.Series) -> None:
+    ticks = sorted(sizes.unique())
+    axis.set(xscale="log", xlabel="batch size l", xlim=(ticks[0] / 1.25, ticks[-1] * 1.25))
+    axis.set_xticks(ticks, [str(tick) for tick in ticks])
+    axis.minorticks_off()
+    axis.grid(alpha=0.25)
+
+
+def _mark_diverged(axis: Axes, panel: pd.DataFrame, colours: dict[str, str]) -> None:
+    lost = panel[panel["n_diverged"] > 0]
+    for row in lost.itertuples():
+        axis.text(row.batch_size, 0.02, f"{row.n_diverged} of {row.runs}\ndiverged", color=colours[row.variant],
+                  fontsize=7, ha="center", transform=axis.get_xaxis_transform())  # fmt: skip
 
 
 def _curve_panel(axis: Axes, bands: pd.DataFrame) -> None:

@@ -12,6 +12,11 @@ import papermill
 from cdfsg.files import NOTEBOOKS
 
 
+def names() -> list[str]:
+    """The project's notebooks, in their order."""
+    return sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb") if not path.name.endswith(".tmp.ipynb"))
+
+
 def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | None = None) -> Path:
     """Execute ``notebooks/<name>.ipynb`` and write the result.
 
@@ -50,7 +55,7 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
             warnings.simplefilter("ignore")  # deprecations inside the notebook machinery
             papermill.execute_notebook(
                 str(source), temporary, parameters or {}, progress_bar=False, kernel_name="python3",
-                cwd=str(target.parent),
+                cwd=str(target.parent), extra_arguments=["--log-level=CRITICAL"],  # the kernel's own chatter
             )  # fmt: skip
         nbformat.write(scrubbed(nbformat.read(temporary, as_version=4)), temporary)
         os.chmod(temporary, 0o644)

@@ -4,12 +4,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from cdfsg.files import QUICK, RECORDS, write_atomically
+from cdfsg.files import FIGURES, QUICK, RECORDS, ROOT, write_atomically
 from cdfsg.paper import records
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
+from cdfsg.paper.reported import printed
 from cdfsg.paper.verdicts import VERDICTS, attainability, verdicts
 
+LEDGER_MARKS = ("<!-- ledger, written by python -m cdfsg verdict -->", "<!-- end of ledger -->")
 OURS = ("CDFSG", "CDFSG-Ada")
+MOST = 0.75
+"""Share of match or better among the numbers of CDFSG and CDFSG-Ada from which we say that the table holds."""
 
 
 def folder_of(experiment: Experiment) -> Path:
@@ -56,20 +60,118 @@ def write_verdicts() -> pd.DataFrame:
     return table
 
 
+def figure_folder(experiment: Experiment) -> Path:
+    """Where the figures of an experiment go: into the repository only for the paper's own."""
+    return FIGURES if experiment.table else QUICK
+
+
+def title(experiment: Experiment, runs: pd.DataFrame) -> str:
+    """What the numbers are from, for the head of a figure."""
+    provenance = ", ".join(sorted(set(runs["provenance"])))
+    table = f"the paper's {experiment.table}" if experiment.table else "no table of the paper"
+    return f"{experiment.dataset} ({provenance}), merit {experiment.merit}: {table}"
+
+
 def count_verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """Number of verdicts of each kind per solver."""
     counts = pd.crosstab(table["solver"], table["verdict"])
     return counts.reindex(columns=[word for word in VERDICTS if word in counts]).rename_axis(columns=None)
 
 
-def summary(experiment: Experiment, table: pd.DataFrame, runs: pd.DataFrame) -> str:
+def summary(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> str:
     """A few lines on what was reproduced."""
-    ours = table[table["solver"].isin(OURS) & (table["quantity"] != "time_s")]
-    good = int(ours["verdict"].isin(["match", "better"]).sum())
+    if judged.empty:
+        return f"{experiment.name}: {len(runs)} records; the paper has no table to judge them by"
+    ours = judged_ours(judged)
     rows = attainability(experiment, runs)
     return (
-        f"{experiment.table}: {len(table)} printed numbers\n"
-        f"  CDFSG and CDFSG-Ada at our rule's settings: {good} of {len(ours)} match or better\n"
-        f"  rows whose printed numbers a grid cell attains: {int(rows['attainable'].sum())} of {len(rows)}\n"
-        f"{count_verdicts(table).to_string()}"
+        f"{experiment.table}: {len(judged)} printed numbers\n"
+        f"  CDFSG and CDFSG-Ada at our rule's settings: {int(ours['good'].sum())} of {len(ours)} match or better\n"
+        f"  rows whose printed numbers a grid point attains: {int(rows['attainable'].sum())} of {len(rows)}\n"
+        f"{count_verdicts(judged).to_string()}"
     )
+
+
+def ledger(verdicts_table: pd.DataFrame) -> str:
+    """The count of verdicts per table and solver as a Markdown table; times are left out, they are never judged."""
+    judged = verdicts_table[verdicts_table["quantity"] != "time_s"]
+    head = "| table | solver | numbers | " + " | ".join(VERDICTS) + " |"
+    lines = [head, "|---|---|" + "--:|" * (len(VERDICTS) + 1)]
+    for (table, solver), rows in judged.groupby(["table", "solver"], sort=False):
+        counts = rows["verdict"].value_counts()
+        cells = " | ".join(str(counts.get(word, "")) for word in VERDICTS)
+        lines.append(f"| {table} | {solver} | {len(rows)} | {cells} |")
+    return "\n".join(lines)
+
+
+def write_ledger(verdicts_table: pd.DataFrame) -> None:
+    """Put the ledger into the README, between its two marks."""
+    path = ROOT / "README.md"
+    before, rest = path.read_text(encoding="utf-8").split(LEDGER_MARKS[0])
+    after = rest.split(LEDGER_MARKS[1])[1]
+    middle = f"{LEDGER_MARKS[0]}\n{ledger(verdicts_table)}\n{LEDGER_MARKS[1]}"
+    write_atomically(path, before + middle + after)
+
+
+def judged_ours(judged: pd.DataFrame) -> pd.DataFrame:
+    """The comparable numbers of CDFSG and CDFSG-Ada, with a column ``good``: match or better."""
+    ours = judged[judged["solver"].isin(OURS) & (judged["verdict"] != "not-comparable")]
+    return ours.assign(good=ours["verdict"].isin(["match", "better", "diverged-both"]))
+
+
+def explain_distance(nearest: pd.DataFrame) -> str:
+    """What the rows that no grid point attains have in common."""
+    if nearest.empty:
+        return "The paper has no table for this experiment."
+    missed = nearest[~nearest["attainable"]]
+    text = f"{len(nearest) - len(missed)} of {len(nearest)} rows are attained."
+    if missed.empty:
+        return text
+    better = int((missed["farthest_is"] == "better").sum())
+    return (
+        f"{text} The other {len(missed)} miss by {missed['distance'].min():.2f} to {missed['distance'].max():.2f} "
+        f"tolerances,\nand in {better} of them the number farthest off is better than the paper's."
+    )
+
+
+def explain_landing(landing: pd.DataFrame) -> str:
+    """At which batch sizes each treatment of Landing diverges, beside the paper's dashes."""
+
+    def sizes(rows: pd.DataFrame) -> str:
+        found = [f"l = {size}, p = {p}" for size, p in zip(rows["batch_size"], rows["p"], strict=True)]
+        return "; ".join(found) or "none"
+
+    lines = []
+    if landing["reported_pcc"].notna().any():
+        dashes = landing[landing["reported_pcc"].isna()].drop_duplicates(["batch_size", "p"])
+        lines.append(f"the paper's dashes: {sizes(dashes)}")
+    for variant, rows in landing.groupby("variant"):
+        lines.append(f"{variant}, diverged: {sizes(rows[rows['n_diverged'] > 0])}")
+    return "\n".join(lines)
+
+
+def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> None:
+    """Raise unless the records are complete and sound and the conclusion stands.
+
+    Raises
+    ------
+    AssertionError
+        The message names what fails.
+    """
+    final = runs[(runs["role"] == "reported") & (runs["status"] == "done")]
+    _require(len(final) > 0, "no reported run ended")
+    _require(bool(final["pcc"].between(0, 1 + 1e-9).all()), "a PCC lies outside [0, 1]")
+    constrained = final[final["solver"] != "RSG+"]
+    worst = constrained["fea_orth"].max()
+    _require(worst < 1e-8, f"exact post-processing leaves a feasibility violation of {worst:.1e}")
+    if not experiment.table:
+        return
+    _require(len(judged) == len(printed(experiment.table)), "not every printed number has a verdict")
+    _require(bool(judged["verdict"].isin(VERDICTS).all()), "a verdict is not one of the known words")
+    share = judged_ours(judged)["good"].mean()
+    _require(share >= MOST, f"only {share:.0%} of the numbers of CDFSG and CDFSG-Ada match or are better")
+
+
+def _require(holds: bool, words: str) -> None:
+    if not holds:
+        raise AssertionError(words)

@@ -43,6 +43,11 @@ def select(runs: pd.DataFrame) -> dict[tuple[int, int, str], tuple[float, ...]]:
     chosen = {}
     for (batch_size, p, solver), group in cells.groupby(["batch_size", "p", "solver"]):
         best = group.loc[(group["pcc"] - group["fea"]).idxmax()]
-        values = tuple(float(best[name]) for name in SETTINGS if not np.isnan(best[name]))
-        chosen[int(batch_size), int(p), str(solver)] = values
+        chosen[int(batch_size), int(p), str(solver)] = settings_of(best)
     return chosen
+
+
+def settings_of(cell: object) -> tuple[float, ...]:
+    """The settings of a cell (a row with the columns `SETTINGS`), without those that its solver does not have."""
+    values = (float(getattr(cell, name)) for name in SETTINGS)
+    return tuple(value for value in values if not np.isnan(value))

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 
 from cdfsg.paper.experiments import Experiment
-from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.reported import QUANTITIES, printed, tolerance_of
-from cdfsg.paper.select import select, summarise
+from cdfsg.paper.select import select, settings_of, summarise
 
 COLUMNS = (
     "table", "dataset", "merit", "batch_size", "p", "solver", "quantity", "reported", "flag", "reproduced", "std",
@@ -44,12 +43,18 @@ def judge(reported: float, reproduced: float, quantity: str, provenance: str, fl
         return "diverged-ours"
     if abs(reproduced - reported) <= tolerance.around(reported) + 1e-12:  # the bound itself is inside
         return "match"
-    higher_is_better = quantity.startswith("pcc")
-    return "better" if (reproduced > reported) == higher_is_better else "worse"
+    return "better" if (reproduced > reported) == higher_is_better(quantity) else "worse"
+
+
+def higher_is_better(quantity: str) -> bool:
+    """Whether a larger value is the better one: of PCC; of Fea and Fval (which is minimised) a smaller one."""
+    return quantity.startswith("pcc")
 
 
 def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per number that the paper prints in the experiment's table, columns `COLUMNS`."""
+    """One row per number that the paper prints in the experiment's table, columns `COLUMNS`; none without a table."""
+    if not experiment.table:
+        return pd.DataFrame(columns=list(COLUMNS))
     cells = printed(experiment.table)
     ours = final_cells(runs).set_index(ROW)
     seconds = timing(runs)
@@ -81,7 +86,7 @@ def final_cells(runs: pd.DataFrame) -> pd.DataFrame:
     cells = cells[cells["variant"] == cells["solver"].map(JUDGED_VARIANT)]
     chosen = select(runs)
     wanted = [
-        row.variant != "grid" or chosen.get((row.batch_size, row.p, row.solver)) == _settings(row)
+        row.variant != "grid" or chosen.get((row.batch_size, row.p, row.solver)) == settings_of(row)
         for row in cells.itertuples()
     ]
     return cells[np.array(wanted, dtype=bool)].reset_index(drop=True)
@@ -103,8 +108,13 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per printed row: ``batch_size, p, solver, s1, s2, distance, farthest, attainable``.
+        One row per printed row: ``batch_size, p, solver, s1, s2, distance, farthest, farthest_is, attainable``;
+        `farthest` is the heading of the number that is farthest off, `farthest_is` says whether it is better or
+        worse than the paper's.  No rows without a table of the paper.
     """
+    columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable"]
+    if not experiment.table:
+        return pd.DataFrame(columns=columns)
     cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
     rows = []
     for key, targets in printed(experiment.table).groupby(ROW):
@@ -112,37 +122,21 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
         targets = targets[[tolerance_of(q).comparable for q in targets["quantity"]]]
         if candidates.empty or targets["reported"].isna().any():
             continue
-        gaps = np.abs(candidates[list(targets["quantity"])].to_numpy() - targets["reported"].to_numpy())
-        gaps = gaps / [tolerance_of(t.quantity).around(t.reported) for t in targets.itertuples()]
+        differences = candidates[list(targets["quantity"])].to_numpy() - targets["reported"].to_numpy()
+        gaps = np.abs(differences) / [tolerance_of(t.quantity).around(t.reported) for t in targets.itertuples()]
         distances = np.where(np.isnan(gaps).any(axis=1), np.inf, gaps.max(axis=1))
         best = int(distances.argmin())
+        farthest = int(gaps[best].argmax())
+        quantity = str(targets["quantity"].iloc[farthest])
         rows.append(
             {
                 **dict(zip(ROW, key, strict=True)),
                 "s1": candidates["s1"].iloc[best],
                 "s2": candidates["s2"].iloc[best],
                 "distance": distances[best],
-                "farthest": QUANTITIES[targets["quantity"].iloc[int(gaps[best].argmax())]],
+                "farthest": QUANTITIES[quantity],
+                "farthest_is": "better" if (differences[best, farthest] > 0) == higher_is_better(quantity) else "worse",
                 "attainable": bool(distances[best] <= 1 + 1e-9),
             }
         )
-    return pd.DataFrame(rows)
-
-
-def landing_three_ways(runs: pd.DataFrame) -> pd.DataFrame:
-    """Landing with the first fixed setting, the authors' own in our units, and tuned like CDFSG.
-
-    Returns
-    -------
-    DataFrame
-        One row per (batch size, p, variant) with means, and the number of diverged runs.
-    """
-    cells = summarise(runs[(runs["role"] == "reported") & (runs["solver"] == "Landing")])
-    return cells[
-        ["batch_size", "p", "variant", "eta", "omega", "pcc", "fea", "pcc_post", "fea_post", "n_diverged", "runs"]
-    ].sort_values(["batch_size", "p", "variant"], ignore_index=True)
-
-
-def _settings(row: object) -> tuple[float, ...]:
-    values = (float(getattr(row, name)) for name in SETTINGS)
-    return tuple(value for value in values if not np.isnan(value))
+    return pd.DataFrame(rows, columns=columns)

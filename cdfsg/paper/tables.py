@@ -1,0 +1,144 @@
+"""Tables for people, from an experiment's records: what was selected, what was traded, what it cost."""
+
+import numpy as np
+import pandas as pd
+
+from cdfsg import metrics
+from cdfsg.datasets import load
+from cdfsg.paper.experiments import Experiment
+from cdfsg.paper.records import SETTINGS
+from cdfsg.paper.reported import QUANTITIES, printed
+from cdfsg.paper.select import select, settings_of, summarise
+from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, judge, timing
+
+RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
+RIDGES = (1e-6, 1e-4, 1e-3, 1e-2)
+
+
+def selected(runs: pd.DataFrame) -> pd.DataFrame:
+    """Settings that the rule selects: one row per (batch size, p, solver); NaN for what a solver does not have."""
+    rows = []
+    for (batch_size, p, solver), values in sorted(select(runs).items()):
+        names = ("eta", "omega") if solver == "Landing" else ("s1", "s2")
+        rows.append({"batch_size": batch_size, "p": p, "solver": solver, **dict(zip(names, values, strict=True))})
+    return pd.DataFrame(rows, columns=[*ROW, *SETTINGS])
+
+
+def trade_off(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
+    """PCC and Fea of every grid cell of CDFSG and CDFSG-Ada beside the paper's.
+
+    Returns
+    -------
+    DataFrame
+        One row per cell: ``batch_size, p, solver, s1, s2, pcc, fea, n_diverged, selected`` and the printed
+        ``reported_pcc, reported_fea`` of its row (NaN without a table of the paper).
+    """
+    cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
+    chosen = select(runs)
+    cells["selected"] = [chosen.get((c.batch_size, c.p, c.solver)) == settings_of(c) for c in cells.itertuples()]
+    table = cells[[*ROW, "s1", "s2", "pcc", "fea", "n_diverged", "selected"]]
+    if not experiment.table:
+        return table.assign(reported_pcc=np.nan, reported_fea=np.nan)
+    target = printed(experiment.table).pivot(index=ROW, columns="quantity", values="reported")
+    return table.join(target[["pcc", "fea"]].add_prefix("reported_"), on=ROW)
+
+
+def landing_three_ways(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
+    """Landing with the first fixed setting, the authors' own in our units, and tuned like CDFSG.
+
+    Returns
+    -------
+    DataFrame
+        One row per (batch size, p, variant): means, the number of diverged runs, and the paper's PCC and Fea
+        (NaN where it prints a dash, or without a table of the paper).
+    """
+    cells = summarise(runs[(runs["role"] == "reported") & (runs["solver"] == "Landing")])
+    table = cells[["batch_size", "p", "variant", "eta", "omega", "pcc", "fea", "n_diverged", "runs"]]
+    table = table.sort_values(["batch_size", "p", "variant"], ignore_index=True)
+    if not experiment.table:
+        return table.assign(reported_pcc=np.nan, reported_fea=np.nan)
+    cells = printed(experiment.table)
+    target = cells[cells["solver"] == "Landing"].pivot(index=ROW[:2], columns="quantity", values="reported")
+    return table.join(target[["pcc", "fea"]].add_prefix("reported_"), on=ROW[:2])
+
+
+def missed(judged: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of CDFSG and CDFSG-Ada that came out worse, and what another choice in the grid would give.
+
+    That choice is, of the grid points where this number would not be worse, the one with the largest PCC - Fea.
+
+    Returns
+    -------
+    DataFrame
+        One row per such number: its place, ``paper``, ``ours``; that grid point ``s1, s2``, its value ``there`` and
+        its ``pcc_there, fea_there``, NaN if there is none; and the paper's own ``paper_pcc, paper_fea``.
+    """
+    cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
+    worse = judged[judged["solver"].isin(["CDFSG", "CDFSG-Ada"]) & judged["verdict"].isin(["worse", "diverged-ours"])]
+    rows = []
+    for number in worse.itertuples():
+        grid = cells[(cells[ROW] == [number.batch_size, number.p, number.solver]).all(axis=1)]
+        words = [judge(number.reported, v, number.quantity, number.provenance, "") for v in grid[number.quantity]]
+        good = grid[np.isin(words, ["match", "better"])]
+        there = good.loc[(good["pcc"] - good["fea"]).idxmax()] if len(good) else {}
+        target = judged[(judged[ROW] == [number.batch_size, number.p, number.solver]).all(axis=1)]
+        target = target.set_index("quantity")["reported"]
+        rows.append(
+            {
+                "l": number.batch_size, "p": number.p, "solver": number.solver,
+                "quantity": QUANTITIES[number.quantity], "paper": number.reported, "ours": number.reproduced,
+                "s1": there.get("s1"), "s2": there.get("s2"), "there": there.get(number.quantity),
+                "pcc_there": there.get("pcc"), "fea_there": there.get("fea"),
+                "paper_pcc": target["pcc"], "paper_fea": target["fea"],
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def solver_times(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
+    """Seconds of one run alone on one core, and as a ratio to CDFSG's, beside the paper's.
+
+    Returns
+    -------
+    DataFrame
+        One row per (batch size, p, solver): ``seconds, ratio`` and the printed ``reported_seconds,
+        reported_ratio`` (NaN without a table of the paper).
+    """
+    table = pd.DataFrame(
+        [
+            {"batch_size": batch_size, "p": p, "solver": solver, "seconds": seconds}
+            for (batch_size, p, solver, variant), seconds in timing(runs).items()
+            if variant == JUDGED_VARIANT[solver]
+        ]
+    )
+    table["ratio"] = table["seconds"] / _of_cdfsg(table, "seconds")
+    if not experiment.table:
+        return table.assign(reported_seconds=np.nan, reported_ratio=np.nan)
+    cells = printed(experiment.table)
+    target = cells[cells["quantity"] == "time_s"].set_index(ROW)["reported"].rename("reported_seconds")
+    table = table.join(target, on=ROW)
+    table["reported_ratio"] = table["reported_seconds"] / _of_cdfsg(table, "reported_seconds")
+    return table
+
+
+def denominators(experiment: Experiment) -> pd.DataFrame:
+    """The denominator of PCC under other truncations of the spectra and under ridges.
+
+    Returns
+    -------
+    DataFrame
+        One row per ``treatment``, one column ``p = ..`` each; a ridge is in units of a view's mean eigenvalue.
+    """
+    views = load(experiment.dataset)
+    treatments = {f"truncated at {rtol:g}": {"rtol": rtol} for rtol in RTOLS}
+    treatments |= {f"ridge {ridge:g}": {"ridge": ridge} for ridge in RIDGES}
+    rows = []
+    for words, treatment in treatments.items():
+        values = metrics.canonical_correlations(views.covariance, views.sizes, **treatment)
+        rows.append({"treatment": words, **{f"p = {p}": values[:p].sum() for p in experiment.ps}})
+    return pd.DataFrame(rows)
+
+
+def _of_cdfsg(table: pd.DataFrame, column: str) -> pd.Series:
+    reference = table[table["solver"] == "CDFSG"].set_index(ROW[:2])[column]
+    return table[ROW[:2]].join(reference.rename("reference"), on=ROW[:2])["reference"]
