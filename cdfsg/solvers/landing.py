@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from cdfsg.datasets.views import Views
 from cdfsg.linalg import Array, eye_like, lane_gram, lane_product
-from cdfsg.problems import SampledProblem
+from cdfsg.problems import SampledProblem, stack_views
 from cdfsg.solvers.lanes import Draw, State, lane_axis
 
 
@@ -44,17 +44,20 @@ class Landing:
         return LandingState(X=X0, C=C, eta=settings["eta"], omega=settings["omega"])
 
     def step(self, problem: SampledProblem, state: LandingState, draw: Draw, number: int) -> None:
-        """One step on one minibatch."""
+        """One step on one minibatch.
+
+        U and G are lifts, ``U = Z'u`` and ``G = Z'g``, so the p-by-p products need only the short projections,
+        ``U'U = u'(Z U)`` and ``G'U = g'(Z U)``, and the step is one lift.
+        """
         P = problem.project(draw.rows, state.X)
         state.C = S = problem.constraint(P)
-        U = problem.lift(draw.rows, problem.constraint_factor(P))
-        G = problem.lift(draw.rows, problem.gradient_factor(P))
-        G /= 2  # the published scale
-        # G (U'U) / 2 - U (G'U / 2 - omega (S - I)), all times eta
-        eta, omega = state.eta[:, None, None], state.omega[:, None, None]
-        toward = eta / 2 * lane_gram(U, U)
-        back = eta * (lane_gram(G, U) / 2 - omega * (S - eye_like(S)))
-        state.X -= lane_product(G, toward)
-        state.X += lane_product(U, back)
-
-
+        u = problem.constraint_factor(P)
+        g = problem.gradient_factor(P) / 2  # the published scale
+        ZU = problem.project(draw.rows, problem.lift(draw.rows, u))
+        UtU, GtU = (lane_gram(stack_views(factor), stack_views(ZU)) for factor in (u, g))
+        # G (U'U) / 2 - U (G'U / 2 - omega (S - I))
+        omega = state.omega[:, None, None]
+        step = lane_product(stack_views(g), UtU / 2)
+        step -= lane_product(stack_views(u), GtU / 2 - omega * (S - eye_like(S)))
+        step *= state.eta[:, None]
+        state.X -= problem.lift(draw.rows, step.reshape(P.shape))

@@ -1,6 +1,6 @@
 """RSG+ (Meng, Chakraborty, Singh, NeurIPS 2021): Riemannian stochastic gradient for two-view CCA."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,10 +14,10 @@ from cdfsg.solvers.lanes import Draw, Refusal, State, lane_axis
 
 @dataclass
 class FactoredState(State):
-    """State of RSG+: ``X_i = Q_i T_i`` with Q the stacked orthonormal factors and T (lanes, 2, p, p)."""
+    """State of RSG+: ``X_i = Q_i T_i`` with Q the stacked orthonormal factors and T of shape (2, lanes, p, p)."""
 
     Q: Array = lane_axis(1)
-    T: Array = lane_axis(0)
+    T: Array = lane_axis(1)
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class RSGPlus:
         """``Q_i = qf(X0_i)``, ``T_i = I``."""
         assert isinstance(problem, SampledGCCA)
         _, lanes, p = X0.shape
-        Q = np.concatenate([qf(X0[view]) for view in problem.slices])
-        T = np.broadcast_to(np.eye(p, dtype=X0.dtype), (lanes, 2, p, p)).copy()
-        return FactoredState(X=Q.copy(), C=T[:, 0], Q=Q, T=T)
+        Q = qf(X0, problem.slices)
+        T = np.broadcast_to(np.eye(p, dtype=X0.dtype), (2, lanes, p, p)).copy()
+        return FactoredState(X=Q.copy(), C=T[0], Q=Q, T=T)
 
     def step(self, problem: SampledProblem, state: FactoredState, draw: Draw, number: int) -> None:
         """One batch of the power iteration (pass 0) or of the method (pass 1)."""
@@ -84,31 +84,34 @@ class RSGPlus:
     def _power_step(self, problem: SampledGCCA, state: FactoredState, rows: Array) -> None:
         """``Q_i <- qf(Q_i + gamma A_i' A_i Q_i)``."""
         AAQ = problem.lift(rows, problem.project(rows, state.Q))
-        for view in problem.slices:
-            state.Q[view] = qf(state.Q[view] + self.gamma * AAQ[view])
+        state.Q = qf(state.Q + self.gamma * AAQ, problem.slices)
 
     def _riemannian_step(self, problem: SampledGCCA, state: FactoredState, rows: Array) -> None:
+        """``Q_i <- qf(Q_i - eta_q nc(V_i - Q_i V_i'Q_i))``, ``T_i <- T_i qf(I - eta_t R_i)``, both from the old Q, T.
+
+        Here ``V_i = G_i T_i' + w H_i`` with ``G_i = -A_i' A_j Q_j T_j`` for the other view j, ``H_i = -(1/J) sum_b
+        [E_b (Q_i' E_b)^(-1) - Q_i]`` over the J blocks of p rows, and ``R_i`` is half of Q_i'G_i's skew part with
+        columns normalised.  All p-by-p algebra is done for the lanes of both views at once.
+        """
         P = problem.project(rows, state.Q)  # A_i Q_i
-        T = state.T.copy()  # every update starts from the old Q and T
-        factor = np.empty_like(P)
-        for i, j in ((0, 1), (1, 0)):
-            AQT = lane_product(P[:, j], T[:, j])
-            # G_i T_i' + w H_i = lift(factor) + w Q_i with G_i = -A_i' A_j Q_j T_j and
-            # H_i = -(1/J) sum_j [E_ij (Q_i' E_ij)^(-1) - Q_i]
-            factor[:, i] = -lane_product(AQT, np.swapaxes(T[:, i], -1, -2))
-            factor[:, i] -= self.weight / (len(rows) // P.shape[-1]) * block_inverses(P[:, i])
-            R = -lane_gram(P[:, i], AQT)  # Q_i' G_i
-            R = normalise_columns(R - np.swapaxes(R, -1, -2)) / 2
-            state.T[:, i] = T[:, i] @ _qf_small(eye_like(R) - self.eta_t * R)
-        V = problem.lift(rows, factor)
+        l, m, lanes, p = P.shape  # noqa: E741
+        T, AQ = state.T.reshape(m * lanes, p, p), P.reshape(l, m * lanes, p)
+        AQT = lane_product(AQ, T).reshape(P.shape)
+        other = AQT[:, ::-1].reshape(AQ.shape)  # A_j Q_j T_j
+        # V_i = lift(factor) + w Q_i
+        factor = -lane_product(other, np.swapaxes(T, -1, -2)) - self.weight / (l // p) * block_inverses(AQ)
+        V = problem.lift(rows, factor.reshape(P.shape))
         V += self.weight * state.Q
+        R = -lane_gram(AQ, other)  # Q_i' G_i
+        R = normalise_columns(R - np.swapaxes(R, -1, -2)) / 2
+        state.T = (T @ _qf_small(eye_like(R) - self.eta_t * R)).reshape(state.T.shape)
         for view in problem.slices:
             Q = state.Q[view]
-            tangent = V[view] - lane_product(Q, lane_gram(V[view], Q))
-            state.Q[view] = qf(Q - self.eta_q * normalise_columns_tall(tangent))
-        for i, view in enumerate(problem.slices):
-            state.X[view] = lane_product(state.Q[view], state.T[:, i])
-        state.C = state.T[:, 0]
+            V[view] -= lane_product(Q, lane_gram(V[view], Q))
+            V[view] = Q - self.eta_q * normalise_columns_tall(V[view])
+        state.Q = qf(V, problem.slices)
+        state.X = np.concatenate([lane_product(state.Q[view], state.T[i]) for i, view in enumerate(problem.slices)])
+        state.C = state.T[0]
 
 
 def block_inverses(P: Array) -> Array:
@@ -123,18 +126,18 @@ def block_inverses(P: Array) -> Array:
     return np.ascontiguousarray(inverse.transpose(0, 2, 1, 3)).reshape(size, lanes, p)
 
 
-def qf(A: Array) -> Array:
-    """Q factor of the thin QR with positive diagonal of R, in every lane: (n, lanes, p).
+def qf(A: Array, views: Sequence[slice] = (slice(None),)) -> Array:
+    """Q factor of the thin QR with positive diagonal of R, of every view's rows in every lane: (n, lanes, p).
 
     By the Cholesky factor of A'A: the matrices here are orthonormal up to a bounded step, so it is as accurate
     as Householder's and much faster in lanes.  Lanes with a non-finite entry give NaN.
     """
-    gram = lane_gram(A, A)
-    finite = np.asarray(np.isfinite(gram).all(axis=(1, 2)))
-    safe = np.where(finite[:, None, None], gram, eye_like(gram))
+    gram = np.stack([lane_gram(A[view], A[view]) for view in views])
+    finite = np.asarray(np.isfinite(gram).all(axis=(2, 3)))
+    safe = np.where(finite[..., None, None], gram, eye_like(gram))
     inverse = np.linalg.inv(np.swapaxes(np.linalg.cholesky(safe), -1, -2))
     inverse[~finite] = np.nan
-    return lane_product(A, inverse)
+    return np.concatenate([lane_product(A[view], inverse[i]) for i, view in enumerate(views)])
 
 
 def _qf_small(A: Array) -> Array:
