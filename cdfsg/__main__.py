@@ -44,7 +44,10 @@ def chosen(only: str) -> list[Experiment]:
     ValueError
         If the filter is malformed or keeps nothing.
     """
-    pairs = dict(part.partition("=")[::2] for part in only.split(",") if part)
+    parts = [part for part in only.split(",") if part]
+    if not all("=" in part for part in parts):
+        raise ValueError(f"--only {only} is not of the form key=value,key=value with the keys table, dataset, merit")
+    pairs = dict(part.split("=", 1) for part in parts)
     unknown = set(pairs) - {"table", "dataset", "merit"}
     if unknown:
         raise ValueError(f"--only knows table, dataset and merit, not {', '.join(sorted(unknown))!r}")

@@ -88,7 +88,7 @@ def paired_correlations(K: Array) -> Array:
     _require_two_views(len(K))
     t = np.diagonal(K, axis1=-2, axis2=-1)
     scale = np.sqrt(np.maximum(t[0, 0] * t[1, 1], 0))
-    ratio = np.divide(np.abs(t[0, 1]), scale, out=np.zeros_like(scale), where=scale > 0)
+    ratio = np.divide(np.abs(t[0, 1]), scale, out=np.zeros_like(scale), where=scale != 0)  # NaN stays NaN
     total: Array = ratio.sum(axis=-1)
     return total
 

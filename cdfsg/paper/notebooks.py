@@ -14,7 +14,7 @@ from cdfsg.files import NOTEBOOKS
 
 def names() -> list[str]:
     """The project's notebooks, in their order."""
-    return sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb") if not path.name.endswith(".tmp.ipynb"))
+    return sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
 
 
 def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | None = None) -> Path:
@@ -48,7 +48,7 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
         raise ValueError(f"{name} with parameters {parameters} needs an output of its own, not the notebook itself")
     _require_known(source, parameters or {})
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.stem, suffix=".tmp.ipynb")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.stem, suffix=".ipynb.tmp")
     os.close(handle)
     try:
         with warnings.catch_warnings():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from cdfsg.files import write_atomically
-from cdfsg.paper.experiments import Block, as_dict
+from cdfsg.paper.experiments import DIVERGED_FEA, Block, as_dict
 
 COLUMNS = (
     "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "order", "start",
@@ -46,9 +46,9 @@ def code_digest() -> str:
     return digest.hexdigest()
 
 
-def content_key(block: Block, data_checksum: str) -> str:
-    """Sixteen hex digits that name the record of a block on given data."""
-    content = json.dumps([as_dict(block), data_checksum, code_digest()], sort_keys=True)
+def content_key(block: Block, data: str) -> str:
+    """Sixteen hex digits that name the record of a block on given data (in words that tell any two apart)."""
+    content = json.dumps([as_dict(block), DIVERGED_FEA, data, code_digest()], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -77,11 +77,13 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
     frames = []
     for path in paths:
         try:
-            frame = pd.read_csv(path, float_precision="round_trip")
+            frame = pd.read_csv(path, dtype={"key": str})  # a key can look like a number
         except (ValueError, OSError) as error:
             raise ValueError(f"{path} is not a readable record ({error}); delete it and run again") from error
         if tuple(frame.columns) != COLUMNS:
             raise ValueError(f"{path} does not have the columns of a record; delete it and run again")
+        if not frame["key"].str.fullmatch("[0-9a-f]{16}", na=False).all():
+            raise ValueError(f"{path} is cut short or damaged; delete it and run again")
         frames.append(frame)
     if not frames:
         return pd.DataFrame(columns=list(COLUMNS))

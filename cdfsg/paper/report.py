@@ -60,6 +60,11 @@ def write_verdicts() -> pd.DataFrame:
     return table
 
 
+def read_verdicts() -> pd.DataFrame:
+    """The published ``data/records/verdicts.csv``."""
+    return pd.read_csv(RECORDS / "verdicts.csv", keep_default_na=False, na_values=dict.fromkeys(("reported", "reproduced", "std"), ""))
+
+
 def figure_folder(experiment: Experiment) -> Path:
     """Where the figures of an experiment go: into the repository only for the paper's own."""
     return FIGURES if experiment.table else QUICK
@@ -105,8 +110,16 @@ def ledger(verdicts_table: pd.DataFrame) -> str:
 
 
 def write_ledger(verdicts_table: pd.DataFrame) -> None:
-    """Put the ledger into the README, between its two marks."""
+    """Put the ledger into the README, between its two marks.
+
+    Raises
+    ------
+    ValueError
+        If the README lacks a mark.
+    """
     path = ROOT / "README.md"
+    if not all(mark in path.read_text(encoding="utf-8") for mark in LEDGER_MARKS):
+        raise ValueError(f"{path} needs the lines {' and '.join(LEDGER_MARKS)} around the ledger; put them back")
     before, rest = path.read_text(encoding="utf-8").split(LEDGER_MARKS[0])
     after = rest.split(LEDGER_MARKS[1])[1]
     middle = f"{LEDGER_MARKS[0]}\n{ledger(verdicts_table)}\n{LEDGER_MARKS[1]}"

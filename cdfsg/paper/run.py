@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from cdfsg import metrics
 from cdfsg.datasets import Views, load
@@ -125,7 +126,9 @@ def run_experiment(experiment: Experiment, folder: Path, jobs: int) -> pd.DataFr
 
 def key_of(block: Block) -> str:
     """Content key of a block on the data as they are on this machine."""
-    return records.content_key(block, views_of(block.dataset).provenance.checksum)
+    views = views_of(block.dataset)
+    data = (views.provenance.checksum, views.sizes, views.scale, views.centred)
+    return records.content_key(block, repr(data))
 
 
 @dataclass
@@ -167,16 +170,16 @@ def _parallel(
 ) -> Iterator[tuple[Block, float]]:
     if not blocks:
         return
-    # Independent blocks on one BLAS thread each beat threads inside small products.
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
-            delayed(_compute_and_write)(block, paths[block]) for block in blocks
-        )
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
+        delayed(_compute_and_write)(block, paths[block]) for block in blocks
+    )
 
 
 def _compute_and_write(block: Block, path: Path) -> tuple[Block, float]:
     began = time.perf_counter()
-    records.write(compute(block), path)
+    # Independent blocks on one BLAS thread each beat threads inside small products.
+    with threadpool_limits(1):
+        records.write(compute(block), path)
     return block, time.perf_counter() - began
 
 

@@ -12,6 +12,10 @@ from cdfsg.paper.select import select, settings_of, summarise
 from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, judge, timing
 
 RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
+MISSED = (
+    "l", "p", "solver", "quantity", "paper", "ours", "s1", "s2", "there", "pcc_there", "fea_there", "paper_pcc",
+    "paper_fea",
+)  # fmt: skip
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2)
 
 
@@ -92,7 +96,7 @@ def missed(judged: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
                 "paper_pcc": target["pcc"], "paper_fea": target["fea"],
             }
         )  # fmt: skip
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=[*MISSED])
 
 
 def solver_times(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:

@@ -119,7 +119,8 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, targets in printed(experiment.table).groupby(ROW):
         candidates = cells[(cells[ROW] == pd.Series(key, index=ROW)).all(axis=1)]
-        targets = targets[[tolerance_of(q).comparable for q in targets["quantity"]]]
+        comparable = np.array([tolerance_of(quantity).comparable for quantity in targets["quantity"]])
+        targets = targets[comparable & (targets["flag"] == "")]
         if candidates.empty or targets["reported"].isna().any():
             continue
         differences = candidates[list(targets["quantity"])].to_numpy() - targets["reported"].to_numpy()

@@ -186,6 +186,7 @@ def run(
                     recorder.record(steps, state)
                 if not recorder.alive.any():
                     break
+        recorder.finish(views.n_samples // batch_size)
     seconds = time.perf_counter() - began - recorder.seconds
     tracker = getattr(state, "Y", None)
     return Outcome(
@@ -243,6 +244,7 @@ class _Recorder:
     """Keeps book of which lanes are still in the block, and of the trace."""
 
     def __init__(self, shape: tuple[int, ...], trace_at: set[int], batch_size: int) -> None:
+        self._shape = shape
         self.stopped_at = np.full(shape[1], -1)
         self.trace: list[tuple[int, Array]] = []
         self.seconds = 0.0
@@ -266,6 +268,14 @@ class _Recorder:
             began = time.perf_counter()
             self.trace.append((step * self._batch_size, self.spread(state.X, 1)))
             self.seconds += time.perf_counter() - began
+
+    def finish(self, steps: int) -> None:
+        """Record the points that a block whose lanes were all stopped did not reach: NaN."""
+        nothing = np.full(self._shape, np.nan)
+        reached = {samples for samples, _ in self.trace}
+        for step in sorted(self._trace_at):
+            if step <= steps and step * self._batch_size not in reached:
+                self.trace.append((step * self._batch_size, nothing))
 
     def spread(self, a: Array, axis: int) -> Array:
         """Lanes still alive at their place among all lanes, NaN at the others."""

@@ -1,0 +1,48 @@
+"""Records made up for tests: the columns of a real run with numbers that the test chooses."""
+
+import pandas as pd
+
+from cdfsg.paper.experiments import Block, Experiment
+from cdfsg.paper.records import COLUMNS
+from cdfsg.solvers import SOLVERS
+
+TINY = Experiment(
+    table="",
+    dataset="digits",
+    merit="identity",
+    batch_sizes=(100,),
+    ps=(2,),
+    solvers=("CDFSG", "Landing", "RSG+"),
+    trace_batch_size=100,
+    starts=(1, 2),
+    tuning_seeds=((101, 101),),
+)
+"""All the pipeline in a second."""
+
+BLOCK = Block(
+    "digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 101, (101, 102), ((0.5, 0.1), (0.25, 0.01))
+)
+
+GOOD = {
+    "status": "done", "stopped_at": -1, "samples": 1700, "provenance": "original", "block_seconds": 1.0,
+    "pcc": 0.9, "pcc_paired": 0.9, "fval": -2.0, "fea": 0.1,
+    "pcc_post": 0.9, "fea_post": 0.1, "fval_post": -2.0, "pcc_orth": 0.9, "fea_orth": 0.0, "fval_orth": -2.0,
+    "key": "0123456789abcdef",
+}  # fmt: skip
+
+
+def fake(*blocks, **numbers):
+    """One row per run of the blocks, in the order in which `run.compute` has them."""
+    rows = [
+        {
+            "dataset": block.dataset, "merit": block.merit, "batch_size": block.batch_size, "p": block.p,
+            "solver": block.solver, "role": block.role, "variant": block.variant, "order": block.order,
+            "start": start, **dict(zip(SOLVERS[block.solver].settings, setting, strict=True)),
+            "lanes": block.lanes, **GOOD, **numbers,
+        }
+        for block in blocks
+        for start in block.starts
+        for setting in block.settings
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows).reindex(columns=list(COLUMNS))
+    return frame.astype({name: float for name in ("order", "s1", "s2", "eta", "omega")})

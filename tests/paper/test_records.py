@@ -1,0 +1,114 @@
+import shutil
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from cdfsg.paper import records
+from cdfsg.paper.experiments import Block
+from tests.paper.fakes import BLOCK, fake
+
+CHANGED = {
+    "dataset": "mnist", "merit": "huber", "batch_size": 50, "p": 4, "solver": "CDFSG-Ada", "role": "reported",
+    "variant": "fixed", "order": None, "starts": (101,), "settings": ((0.5, 0.1),), "shared": True,
+    "beta": 0.2, "mu": 0.1, "trace_points": 3,
+}  # fmt: skip
+
+
+def test_records_come_back_from_their_files_exactly_as_they_were(tmp_path):
+    runs = fake(BLOCK, pcc=1 / 3, fea=2.9735703503204296e-15, fval=float("nan"), block_seconds=0.1 + 0.2)
+    other = fake(replace(BLOCK, solver="RSG+", settings=((),), order=None), pcc=0.1, fea=float("nan"))
+    records.write(runs, tmp_path / "a.csv")
+    records.write(other, tmp_path / "b.csv")
+    found = records.read([tmp_path / "a.csv", tmp_path / "b.csv"])
+    pd.testing.assert_frame_equal(found, pd.concat([runs, other], ignore_index=True), check_exact=True)
+
+
+@pytest.mark.parametrize("key", ["0123456789012345", "12345678901234e5", "00000000000000ab"])
+def test_a_key_stays_text_even_where_its_digits_look_like_a_number(tmp_path, key):
+    records.write(fake(BLOCK, key=key), tmp_path / "a.csv")
+    assert set(records.read([tmp_path / "a.csv"])["key"]) == {key}
+
+
+def test_reading_no_files_gives_a_table_without_rows_that_has_every_column():
+    assert tuple(records.read([]).columns) == records.COLUMNS
+
+
+def test_records_with_other_columns_are_not_written_and_the_difference_is_named(tmp_path):
+    for frame in (fake(BLOCK).drop(columns="fea"), fake(BLOCK).assign(fea_new=1.0)):
+        with pytest.raises(ValueError, match=r"differing: \['fea(_new)?'\]"):
+            records.write(frame, tmp_path / "a.csv")
+    with pytest.raises(ValueError, match="in order"):
+        records.write(fake(BLOCK)[list(records.COLUMNS)[::-1]], tmp_path / "a.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def stored(tmp_path):
+    path = tmp_path / "3399eef7ff119b4c.csv"
+    records.write(fake(BLOCK), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:40],
+        lambda data: data.replace(b",fea,", b",Fea,", 1),
+        lambda data: data + b"one,too,many" + b"," * 40 + b"\n",
+        lambda data: b"\x80\x81\xff" + data,
+        lambda data: data[: data.rindex(b",")],
+        lambda data: data[: data.rindex(b",original")],
+    ],
+    ids=["empty", "header cut", "other column", "longer row", "no text", "key cut", "row cut"],
+)
+def test_a_damaged_record_is_refused_by_its_name_with_the_way_out(stored, damage):
+    stored.write_bytes(damage(stored.read_bytes()))
+    with pytest.raises(ValueError, match=r"(?s)3399eef7ff119b4c\.csv .*delete it and run again"):
+        records.read([stored])
+
+
+def test_a_record_that_is_gone_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"gone\.csv is not a readable record"):
+        records.read([tmp_path / "gone.csv"])
+
+
+def test_equal_blocks_on_equal_data_have_the_same_key_of_sixteen_hex_digits():
+    key = records.content_key(BLOCK, "sha256:00")
+    assert records.content_key(Block(**vars(BLOCK)), "sha256:00") == key
+    assert len(key) == 16 and int(key, 16) >= 0
+
+
+def test_the_key_changes_with_every_field_of_a_block_and_with_the_data():
+    assert set(CHANGED) == {field.name for field in fields(Block)}
+    keys = [
+        records.content_key(replace(BLOCK, **{name: value}), "sha256:00") for name, value in CHANGED.items()
+    ]
+    keys += [records.content_key(BLOCK, "sha256:00"), records.content_key(BLOCK, "sha256:01")]
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_digest_of_the_code_changes_with_the_numerics_and_not_with_the_pictures(tmp_path, monkeypatch):
+    package = Path(records.__file__).parent.parent
+    shutil.copytree(package, tmp_path / "cdfsg", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(records, "__file__", str(tmp_path / "cdfsg" / "paper" / "records.py"))
+    digest = records.code_digest.__wrapped__  # past the cache
+    before = digest()
+    with open(tmp_path / "cdfsg" / "paper" / "figures.py", "a") as file:
+        file.write("# changed\n")
+    assert digest() == before
+    seen = {before}
+    for name in (
+        "linalg.py",
+        "metrics.py",
+        "problems.py",
+        "datasets/views.py",
+        "solvers/lanes.py",
+        "paper/run.py",
+    ):
+        with open(tmp_path / "cdfsg" / name, "a") as file:
+            file.write("# changed\n")
+        assert digest() not in seen, name
+        seen.add(digest())

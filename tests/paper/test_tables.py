@@ -1,0 +1,110 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from cdfsg import metrics
+from cdfsg.datasets import load
+from cdfsg.paper import report, tables
+from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.verdicts import verdicts
+from tests.paper.fakes import TINY
+from tests.paper.test_verdicts import CHOSEN, at, runs_of
+
+EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
+HERE = {"batch_size": 100, "p": 10, "solver": "CDFSG"}
+
+
+@pytest.fixture
+def runs():
+    return runs_of()
+
+
+def grid_point(runs, s1, s2):
+    return at(runs, **HERE, role="reported", s1=s1, s2=s2)
+
+
+def only(table, **where):
+    (row,) = table[at(table, **where)].to_dict("records")
+    return row
+
+
+def test_the_selected_settings_are_listed_with_those_that_a_solver_has(runs):
+    table = tables.selected(runs)
+    assert len(table) == 4 * 2 * 3
+    assert only(table, **HERE)["s1"] == CHOSEN[0] and np.isnan(only(table, **HERE)["eta"])
+    assert only(table, **(HERE | {"solver": "Landing"}))["eta"] == 0.1
+
+
+def test_the_trade_off_has_every_grid_point_with_one_selected_in_each_row_and_the_papers_beside(runs):
+    table = tables.trade_off(EXPERIMENT, runs)
+    assert len(table) == 4 * 2 * 2 * 18
+    assert (table.groupby(["batch_size", "p", "solver"])["selected"].sum() == 1).all()
+    row = only(table, **HERE, selected=True)
+    assert (row["s1"], row["s2"]) == CHOSEN
+    assert (row["reported_pcc"], row["reported_fea"]) == (0.93, 0.2)  # the paper's table ta:pcctimemn
+
+
+def test_a_number_that_is_worse_is_shown_with_the_best_grid_point_that_gives_it(runs):
+    runs.loc[grid_point(runs, *CHOSEN), "pcc"] = 0.5
+    runs.loc[grid_point(runs, 0.25, 0.1), ["pcc", "fea"]] = 0.93, 0.3
+    runs.loc[grid_point(runs, 0.25, 0.05), ["pcc", "fea"]] = 0.94, 0.4
+    others = at(runs, **HERE, role="reported") & ~grid_point(runs, 0.25, 0.1) & ~grid_point(runs, 0.25, 0.05)
+    runs.loc[others, "pcc"] = 0.5
+    row = only(tables.missed(verdicts(EXPERIMENT, runs), runs), l=100, p=10, solver="CDFSG", quantity="PCC")
+    assert (row["s1"], row["s2"], row["there"], row["fea_there"]) == (0.25, 0.1, 0.93, 0.3)
+    assert (row["paper"], row["ours"], row["paper_fea"]) == (0.93, 0.5, 0.2)
+
+
+def test_a_number_that_no_grid_point_gives_is_shown_without_one(runs):
+    runs.loc[at(runs, **HERE, role="reported"), "pcc"] = 0.5
+    row = only(tables.missed(verdicts(EXPERIMENT, runs), runs), l=100, p=10, solver="CDFSG", quantity="PCC")
+    assert pd.isna(row["s1"]) and pd.isna(row["there"])
+
+
+def test_where_nothing_is_worse_nothing_is_missed(runs):
+    better = runs.assign(pcc=1.0, pcc_post=1.0, pcc_orth=1.0, fea=0.0, fea_post=0.0)
+    better.loc[(runs["role"] == "tuning"), "pcc"] = runs["pcc"]
+    found = tables.missed(verdicts(EXPERIMENT, better), better)
+    assert found.empty and "quantity" in found.columns
+
+
+def test_landing_is_shown_three_ways_with_the_papers_numbers_and_its_dashes(runs):
+    runs.loc[at(runs, solver="Landing", variant="authors", batch_size=20), ["status", "pcc"]] = "diverged", np.nan
+    table = tables.landing_three_ways(EXPERIMENT, runs)
+    assert len(table) == 4 * 2 * 3
+    row = only(table, batch_size=20, p=5, variant="authors")
+    assert row["n_diverged"] == 10 and np.isnan(row["pcc"]) and np.isnan(row["reported_pcc"])
+    assert only(table, batch_size=100, p=5, variant="fixed")["reported_pcc"] == 0.87
+    words = report.explain_landing(table)
+    assert "the paper's dashes: l = 20, p = 5; l = 20, p = 10; l = 50, p = 5; l = 50, p = 10" in words
+    assert "authors, diverged: l = 20, p = 5; l = 20, p = 10\n" in words and "fixed, diverged: none" in words
+
+
+def test_times_are_shown_as_multiples_of_cdfsg_in_the_same_place(runs):
+    runs.loc[at(runs, solver="RSG+", role="timing", batch_size=50, p=5), "block_seconds"] = 3.0
+    row = only(tables.solver_times(EXPERIMENT, runs), batch_size=50, p=5, solver="RSG+")
+    assert (row["seconds"], row["ratio"]) == (3.0, 3.0)
+    assert row["reported_ratio"] == pytest.approx(31.84 / 1.77)  # the paper's seconds
+
+
+def test_the_denominator_falls_as_more_is_truncated_or_a_ridge_is_added():
+    table = tables.denominators(TINY).set_index("treatment")["p = 2"]
+    views = load("digits")
+    exact = metrics.canonical_correlations(views.covariance, views.sizes)[:2].sum()
+    assert table["truncated at 1e-10"] == pytest.approx(exact)
+    ridges = table[[name for name in table.index if name.startswith("ridge")]]
+    assert (np.diff(ridges) < 0).all() and ridges.iloc[0] < exact
+
+
+@pytest.mark.parametrize("make", [tables.trade_off, tables.landing_three_ways])
+def test_an_experiment_without_a_table_of_the_paper_has_nothing_beside_its_numbers(make):
+    table = make(TINY, runs_of(TINY))
+    assert len(table) and table["reported_pcc"].isna().all()
+
+
+def test_the_distance_is_explained_by_the_side_on_which_the_farthest_number_lies():
+    nearest = pd.DataFrame(
+        {"attainable": [True, False, False], "distance": [0.5, 1.2, 3.0], "farthest_is": ["worse", "better", "worse"]}
+    )
+    words = report.explain_distance(nearest)
+    assert "1 of 3 rows are attained" in words and "1.20 to 3.00" in words and "in 1 of them" in words

@@ -1,0 +1,169 @@
+import os
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from cdfsg import __main__ as cli
+from cdfsg.paper import experiments, report
+from cdfsg.paper.experiments import EXPERIMENTS
+from tests.paper.fakes import TINY
+
+# Cells that the paper's table has, on data that take no time.
+SMALL = replace(
+    TINY, table="ta:pcctimemn", batch_sizes=(100,), ps=(5,), solvers=("CDFSG", "RSG+"), starts=(1, 2)
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path, monkeypatch):
+    """Send all output to a temporary folder and let the paper have one small experiment."""
+    for module in (cli, report):
+        monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
+        monkeypatch.setattr(module, "QUICK", tmp_path / "quick")
+        monkeypatch.setattr(module, "EXPERIMENTS", {SMALL.table: SMALL})
+    monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(report, "ROOT", tmp_path / "root")
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "README.md").write_text("\n".join(["before", *report.LEDGER_MARKS, "after"]))
+    monkeypatch.setattr(experiments, "QUICK", replace(TINY, solvers=("Landing",)))
+    return tmp_path
+
+
+@pytest.fixture
+def executed(folders, monkeypatch):
+    """Notebooks that were executed, with their arguments; none really runs."""
+    calls = []
+
+    def execute(name, parameters=None, output=None):
+        calls.append((name, parameters, output))
+        return output or folders / f"{name}.ipynb"
+
+    monkeypatch.setattr(cli.notebooks, "execute", execute)
+    monkeypatch.setattr(cli.notebooks, "names", lambda: ["00_start", "40_gcca"])
+    return calls
+
+
+@pytest.fixture
+def call(capsys):
+    """Return a function that runs a command and gives its status, standard output and standard error."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        status = cli.main(arguments)
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize("command", ["run", "status", "reproduce"])
+@pytest.mark.parametrize(
+    "only, words",
+    [
+        ("data=mnist", "--only knows table, dataset and merit, not 'data'"),
+        ("dataset=mnist", "keeps no experiment; there are: table=ta:pcctimemn,dataset=digits,merit=identity"),
+        ("dataset=digits,merit=huber", "keeps no experiment; there are: table=ta:pcctimemn"),
+        ("dataset", "--only dataset is not of the form key=value"),
+    ],
+)
+def test_a_filter_that_fits_nothing_is_told_with_what_there_is_and_nothing_runs(
+    call, folders, command, only, words
+):
+    status, out, err = call(command, "--only", only)
+    assert status == 1 and out == "" and words in err and err.startswith("cdfsg: ") and err.count("\n") == 1
+    assert os.listdir(folders) == ["root"]
+
+
+def test_a_filter_keeps_the_experiments_that_have_all_its_values(monkeypatch):
+    other = replace(SMALL, table="ta:other", merit="huber")
+    monkeypatch.setattr(cli, "EXPERIMENTS", {SMALL.table: SMALL, other.table: other})
+    assert cli.chosen("") == [SMALL, other] == cli.chosen("dataset=digits")
+    assert cli.chosen("dataset=digits,merit=huber") == [other] == cli.chosen("table=ta:other,")
+
+
+def test_without_a_command_or_with_an_unknown_one_the_usage_names_them(capsys):
+    for arguments in ([], ["runn"]):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(arguments)
+        assert stopped.value.code == 2
+        err = capsys.readouterr().err
+        assert "usage: python -m cdfsg" in err
+    assert all(
+        name in err for name in ("data", "run", "status", "verdict", "notebooks", "reproduce", "quick")
+    )
+
+
+def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders):
+    status, out, _ = call("status")
+    assert status == 0 and "ta:pcctimemn digits-identity: 0 of 4 blocks with given settings are done" in out
+    assert "no published records yet; make reproduce" in out
+
+    status, out, err = call("run", "--jobs", "1")
+    assert status == 0 and "blocks to run" in err
+    published = pd.concat([pd.read_csv(path) for path in (folders / "records").glob("*.csv")])
+    assert out == f"digits-identity: {len(published)} records in {folders / 'records'}\n"
+
+    status, out, _ = call("status")
+    assert status == 0 and "4 of 4 blocks with given settings are done" in out
+    assert f"published records: {len(published)}, of this code and data" in out
+
+    status, _, err = call("run", "--jobs", "1")
+    assert status == 0 and err == ""  # nothing is left to run
+
+
+def test_the_status_tells_records_of_other_code(call, monkeypatch):
+    call("run", "--jobs", "1")
+    monkeypatch.setattr("cdfsg.paper.records.code_digest", lambda: "other")
+    _, out, _ = call("status")
+    assert "0 of 4 blocks" in out and "of other code or data" in out
+
+
+def test_a_verdict_without_records_says_how_to_make_them(call, folders):
+    status, out, err = call("verdict")
+    assert status == 1 and out == "" and "make reproduce" in err
+    assert os.listdir(folders) == ["root"]
+
+
+def test_the_verdict_on_a_run_is_a_summary_and_a_file_with_every_number(call, folders):
+    call("run", "--jobs", "1")
+    status, out, _ = call("verdict")
+    assert status == 0 and "ta:pcctimemn: 160 printed numbers" in out
+    path = folders / "records" / "verdicts.csv"
+    assert out.endswith(f"Every number: {path}\n") and len(pd.read_csv(path)) == 160
+    assert "| ta:pcctimemn | CDFSG | 40 |" in (folders / "root" / "README.md").read_text()
+
+
+def test_a_damaged_record_stops_a_run_with_its_name_and_the_way_out(call, folders):
+    call("run", "--jobs", "1")
+    victim = sorted((folders / "runs").iterdir())[0]
+    victim.write_bytes(victim.read_bytes()[:100])
+    status, _, err = call("run", "--jobs", "1")
+    assert status == 1 and str(victim) in err and "delete it and run again" in err
+    victim.unlink()
+    assert call("run", "--jobs", "1")[0] == 0
+
+
+def test_the_quick_run_leaves_its_records_and_its_notebook_beside_the_papers(call, folders, executed):
+    status, out, _ = call("quick", "--jobs", "1")
+    target = folders / "quick" / "40_gcca.ipynb"
+    parameters = {"dataset": "digits", "merit": "identity", "profile": "quick"}
+    assert status == 0 and executed == [("40_gcca", parameters, target)] and str(target) in out
+    assert (folders / "quick" / "digits-identity.csv").exists() and not (folders / "records").exists()
+
+
+def test_reproduce_runs_judges_and_executes_the_notebooks_on_the_records(call, folders, executed):
+    status, out, err = call("reproduce", "--jobs", "1")
+    assert status == 0 and [name for name, *_ in executed] == ["00_start", "40_gcca"]
+    assert all(parameters is None and output is None for _, parameters, output in executed)
+    assert (folders / "records" / "verdicts.csv").exists()
+    assert "ta:pcctimemn: 160 printed numbers" in out and "Done in" in out and "40_gcca.ipynb" in err
+
+
+def test_the_data_command_names_each_data_set(call, monkeypatch):
+    monkeypatch.setattr(cli, "DATASETS", {"digits": None, "synthetic": None})
+    status, out, _ = call("data")
+    assert status == 0 and "Views('digits', 1797 x 64" in out and "Views('synthetic', 4000 x 22" in out
+
+
+def test_the_full_profile_is_the_papers_table():
+    assert list(EXPERIMENTS) == ["ta:pcctimemn"] and experiments.find("mnist", "identity", "full").table

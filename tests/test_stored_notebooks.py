@@ -1,0 +1,53 @@
+"""The notebooks as they lie in the repository; `make test` also runs them again and compares their outputs."""
+
+import re
+
+import nbformat
+import pytest
+
+from cdfsg.files import NOTEBOOKS, ROOT
+from cdfsg.paper import notebooks, report
+
+NAMES = notebooks.names()
+
+
+def stored(name):
+    notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    return notebook, [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_code_cell_has_been_run_in_order(name):
+    _, cells = stored(name)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert not [out for cell in cells for out in cell.outputs if out.output_type == "error"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pictures_are_drawn_inside_whatever_the_environment_says(name):
+    _, cells = stored(name)
+    assert cells[0].source.startswith("%matplotlib inline\n")
+    assert any("image/png" in out.get("data", {}) for cell in cells for out in cell.outputs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_ends_with_a_check_that_raises(name):
+    _, cells = stored(name)
+    assert re.search(r"^(assert |report\.check\()", cells[-1].source, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_trace_of_the_machine_is_stored(name):
+    notebook, cells = stored(name)
+    assert set(notebook.metadata) == {"kernelspec"}
+    texts = "".join(out.get("text", "") for cell in cells for out in cell.outputs)
+    assert str(ROOT) not in texts and not re.search(r"0x[0-9a-f]{6}", texts)
+
+
+def test_the_ledger_in_the_readme_is_that_of_the_published_verdicts(tmp_path, monkeypatch):
+    copy = tmp_path / "README.md"
+    copy.write_text((ROOT / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.setattr(report, "ROOT", tmp_path)
+    monkeypatch.setattr(report, "write_atomically", lambda path, text: copy.write_text(text, encoding="utf-8"))
+    report.write_ledger(report.read_verdicts())
+    assert copy.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")
