@@ -62,7 +62,8 @@ def write_verdicts() -> pd.DataFrame:
 
 def read_verdicts() -> pd.DataFrame:
     """The published ``data/records/verdicts.csv``."""
-    return pd.read_csv(RECORDS / "verdicts.csv", keep_default_na=False, na_values=dict.fromkeys(("reported", "reproduced", "std"), ""))
+    missing = dict.fromkeys(("reported", "reproduced", "std"), "")  # an empty flag is text, not a missing value
+    return pd.read_csv(RECORDS / "verdicts.csv", keep_default_na=False, na_values=missing)
 
 
 def figure_folder(experiment: Experiment) -> Path:
