@@ -24,8 +24,8 @@ setup: .venv/ready ## make .venv with the locked packages and this one
 data: setup ## download and check the data sets
 	$(PY) -m cdfsg data
 
-reproduce: setup ## run every experiment, then the tables, figures and notebooks
-	$(PY) -m cdfsg reproduce
+reproduce: setup ## run every experiment (or ONLY=dataset=mnist,merit=identity), then tables, figures, notebooks
+	$(PY) -m cdfsg reproduce --only "$(ONLY)"
 
 quick: setup ## the same on a small scale
 	$(PY) -m cdfsg quick

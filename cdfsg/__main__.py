@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from cdfsg.datasets import DATASETS, load
 from cdfsg.files import QUICK, RECORDS, RUNS
@@ -97,9 +98,17 @@ def _verdict(_: argparse.Namespace) -> None:
 
 def _notebooks(_: argparse.Namespace) -> None:
     for name in notebooks.names():
-        began = time.monotonic()
-        path = notebooks.execute(name)
-        print(f"{path}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        _execute(name)
+    for experiment in EXPERIMENTS.values():
+        if report.is_published(experiment) and experiment.name != notebooks.TABLE_EXAMPLE:
+            parameters = {"dataset": experiment.dataset, "merit": experiment.merit}
+            _execute(notebooks.TABLE, parameters, notebooks.TABLES / f"{experiment.name}.ipynb")
+
+
+def _execute(name: str, parameters: dict[str, str] | None = None, output: Path | None = None) -> None:
+    began = time.monotonic()
+    path = notebooks.execute(name, parameters, output)
+    print(f"{path}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
 
 def _reproduce(arguments: argparse.Namespace) -> None:
@@ -108,14 +117,14 @@ def _reproduce(arguments: argparse.Namespace) -> None:
     report.write_verdicts()
     _notebooks(arguments)
     _verdict(arguments)
-    print(f"Done in {time.monotonic() - began:.0f} s. Look at notebooks/40_gcca.ipynb and figures/.")
+    print(f"Done in {time.monotonic() - began:.0f} s. Look at notebooks/ and figures/.")
 
 
 def _quick(arguments: argparse.Namespace) -> None:
     experiment = experiments.QUICK
     report.publish(experiment, run_experiment(experiment, RUNS, arguments.jobs))
     parameters = {"dataset": experiment.dataset, "merit": experiment.merit, "profile": "quick"}
-    path = notebooks.execute("40_gcca", parameters, QUICK / "40_gcca.ipynb")
+    path = notebooks.execute(notebooks.TABLE, parameters, QUICK / f"{notebooks.TABLE}.ipynb")
     print(f"Done. Look at {path} and the figures beside it.")
 
 

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAPER = ROOT / "data" / "paper"
 RECORDS = ROOT / "data" / "records"
 RUNS = ROOT / "data" / "cache" / "runs"
+KEPT = ROOT / "data" / "cache" / "kept"
 QUICK = ROOT / "data" / "cache" / "quick"
 FIGURES = ROOT / "figures"
 NOTEBOOKS = ROOT / "notebooks"

@@ -7,7 +7,7 @@ so they are computed once (`compress`) and right-multiplying X by N turns each i
 
 import numpy as np
 
-from cdfsg.linalg import Array, eye_like, inv_sqrt, lane_gram, truncated_inv_sqrt, view_slices
+from cdfsg.linalg import Array, eye_like, inv_sqrt, lane_gram, sym, truncated_inv_sqrt, view_slices
 from cdfsg.problems import Merit, pair_weights
 
 SPECTRUM_RTOL = 1e-10
@@ -93,9 +93,7 @@ def paired_correlations(K: Array) -> Array:
     return total
 
 
-def canonical_correlations(
-    covariance: Array, sizes: tuple[int, ...], rtol: float = SPECTRUM_RTOL, ridge: float = 0.0
-) -> Array:
+def canonical_correlations(covariance: Array, sizes: tuple[int, ...], rtol: float = SPECTRUM_RTOL) -> Array:
     """Exact canonical correlations of two views, in descending order: the ground truth of PCC.
 
     Parameters
@@ -104,15 +102,67 @@ def canonical_correlations(
     sizes : (int, int)
     rtol : float
         Relative truncation of both covariance spectra.
-    ridge : float
-        Added to both covariances, in units of their mean eigenvalue.
     """
     _require_two_views(len(sizes))
-    left, right = view_slices(sizes)
-    S1, S2 = (_ridged(covariance[view, view], ridge) for view in (left, right))
-    whitened = truncated_inv_sqrt(S1, rtol) @ covariance[left, right] @ truncated_inv_sqrt(S2, rtol)
-    values: Array = np.linalg.svd(whitened, compute_uv=False)
+    return generalised_eigenvalues(covariance, sizes, rtol=rtol)[: min(sizes)]
+
+
+def ridged(covariance: Array, sizes: tuple[int, ...], ridge: float) -> Array:
+    """The covariance with `ridge` added to each view's diagonal, in units of the view's mean variance."""
+    diagonal = np.diag(covariance)
+    shift = np.concatenate([np.full(v.stop - v.start, diagonal[v].mean()) for v in view_slices(sizes)])
+    total: Array = covariance + np.diag(ridge * shift)
+    return total
+
+
+def generalised_eigenvalues(
+    covariance: Array, sizes: tuple[int, ...], weights: Array | None = None, rtol: float = SPECTRUM_RTOL
+) -> Array:
+    """Eigenvalues of the pencil (cross-covariance between views, M), in descending order.
+
+    With the identity merit ``f(X) = - tr(X' S_off X)``, so minus the sum of the p largest is the optimum over
+    ``X'MX = I``; with two views they are the canonical correlations.
+
+    Parameters
+    ----------
+    covariance : array (n, n)
+    sizes : tuple of int
+        Widths of the m views.
+    weights : array (m, m), optional
+        c_ij; ones by default.
+    rtol : float
+        Relative truncation of each view's spectrum.
+    """
+    views = view_slices(sizes)
+    c = pair_weights(len(sizes), weights)
+    roots = [truncated_inv_sqrt(covariance[view, view], rtol) for view in views]
+    whitened = np.zeros_like(covariance)
+    for i, left in enumerate(views):
+        for j, right in enumerate(views):
+            if i != j:
+                whitened[left, right] = c[i, j] * roots[i] @ covariance[left, right] @ roots[j]
+    values: Array = np.linalg.eigvalsh(sym(whitened))[::-1]
     return values
+
+
+def objective_bound(eigenvalues: Array, p: int, m: int, merit: Merit) -> float:
+    """A lower bound of Fval over ``X'MX = I`` with equal weights c_ij = 1.
+
+    For the identity merit it is attained: minus the sum of the p largest generalised eigenvalues.  For the Huber
+    merit it is ``- p m (m-1) g(1/m)``: per column the views' shares of ``x'Mx = 1`` are at best equal and perfectly
+    correlated, so that ``t_ij = 1/m`` (for mu below 1/m).
+
+    Parameters
+    ----------
+    eigenvalues : array
+        As `generalised_eigenvalues` gives them.
+    p, m : int
+        Columns and views.
+    merit : Identity or Huber
+    """
+    if merit.name == "identity":
+        return -float(eigenvalues[:p].sum())
+    return -p * m * (m - 1) * float(merit.value(np.array(1 / m)))
 
 
 def orthogonalise(C: Array) -> tuple[Array, Array]:
@@ -137,11 +187,6 @@ def orthogonalise(C: Array) -> tuple[Array, Array]:
         except ValueError:
             continue
     return N, defined
-
-
-def _ridged(S: Array, ridge: float) -> Array:
-    shift: Array = S + ridge * np.trace(S) / len(S) * np.eye(len(S))
-    return shift
 
 
 def _singular_sum(S1: Array, S2: Array, S12: Array) -> float:

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 from sklearn.cross_decomposition import CCA
 
 from cdfsg import metrics
@@ -108,3 +109,45 @@ def test_constant_columns_do_not_change_the_canonical_correlations(data):
 def test_three_views_have_no_canonical_correlations_and_the_error_says_what_to_use():
     with pytest.raises(ValueError, match="two views, got 3; use Fval"):
         metrics.canonical_correlations(np.eye(6), (2, 2, 2))
+
+
+def test_the_generalised_eigenvalues_of_three_views_agree_with_an_independent_library(data):
+    _, S = data
+    sizes = (3, 4, 2)
+    M = GCCA(S, sizes, Identity()).M
+    np.testing.assert_allclose(metrics.generalised_eigenvalues(S, sizes), eigh(S - M, M)[0][::-1], atol=1e-10)
+
+
+@pytest.mark.parametrize("sizes", [(5, 4), (3, 4, 2)])
+def test_the_bound_of_fval_is_attained_by_the_identity_merit_and_never_passed(data, sizes):
+    _, S = data
+    values = metrics.generalised_eigenvalues(S, sizes)
+    exact = GCCA(S, sizes, Identity())
+    X = eigh(S - exact.M, exact.M)[1][:, ::-1][:, :2]  # M-orthonormal
+    assert exact.value(X) == pytest.approx(metrics.objective_bound(values, 2, len(sizes), Identity()))
+    rng = np.random.default_rng(2)
+    for merit in (Identity(), Huber(0.05), Huber(0.2)):
+        problem, bound = GCCA(S, sizes, merit), metrics.objective_bound(values, 2, len(sizes), merit)
+        points = [rng.standard_normal((9, 2)) for _ in range(50)] + [X]
+        feasible = [P @ inv_sqrt(P.T @ problem.M @ P) for P in points]
+        assert min(problem.value(P) for P in feasible) >= bound - 1e-12
+
+
+def test_perfectly_correlated_views_attain_the_bound_of_the_huber_merit():
+    rng = np.random.default_rng(0)
+    one = rng.standard_normal((400, 2))
+    one -= one.mean(axis=0)
+    S = np.tile(one.T @ one / 400, (3, 3))  # three times the same view
+    problem = GCCA(S, (2, 2, 2), Huber(0.05))
+    X = np.tile(inv_sqrt(one.T @ one / 400) / np.sqrt(3), (3, 1))
+    np.testing.assert_allclose(X.T @ problem.M @ X, np.eye(2), atol=1e-12)
+    bound = metrics.objective_bound(metrics.generalised_eigenvalues(S, (2, 2, 2)), 2, 3, Huber(0.05))
+    assert problem.value(X) == pytest.approx(bound)
+
+
+def test_a_ridge_is_in_units_of_each_views_mean_variance(data):
+    _, S = data
+    shift = metrics.ridged(S, SIZES, 0.1) - S
+    np.testing.assert_allclose(np.diag(shift)[:5], 0.1 * np.diag(S)[:5].mean())
+    np.testing.assert_allclose(np.diag(shift)[5:], 0.1 * np.diag(S)[5:].mean())
+    assert np.count_nonzero(shift - np.diag(np.diag(shift))) == 0

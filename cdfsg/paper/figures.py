@@ -35,6 +35,8 @@ VERDICT_COLOURS = {
     "diverged-paper": "#f3d9a4",
     "not-comparable": "#eeeeee",
 }
+QUALITY = {"pcc": "PCC", "fval": "Fval / bound of feasible points"}
+"""What a rule for step sizes maximises, by what a table prints."""
 _STYLE = {
     "svg.hashsalt": "cdfsg",
     "svg.fonttype": "path",
@@ -51,7 +53,7 @@ def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``p, solver, variant, samples, quantity, median, low, high, runs, diverged``; runs that diverged
+        Columns ``p, solver, variant, samples, quantity, median, low, high, bound, runs, diverged``; runs that diverged
         before a point do not enter there, and `diverged` counts them.
     """
     traced = runs[runs["role"] == "trace"]
@@ -66,6 +68,7 @@ def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
                     "median": groups.median(),
                     "low": groups.min(),
                     "high": groups.max(),
+                    "bound": traced.groupby(keys)["bound"].first(),
                     "runs": groups.size(),
                     "diverged": groups.size() - groups.count(),
                 }
@@ -75,17 +78,26 @@ def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
     return bands[~((bands["solver"] == "RSG+") & (bands["quantity"] == "fea"))].reset_index(drop=True)
 
 
-def curves(bands: pd.DataFrame, title: str) -> Figure:
-    """PCC and feasibility violation against samples seen, a column of panels per p."""
+def curves(bands: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
+    """The measure (PCC or Fval) and feasibility violation against samples seen, a column of panels per p.
+
+    Beside Fval its lower bound over feasible points is drawn; an infeasible point can lie below it.
+    """
     ps = sorted(bands["p"].unique())
     with plt.rc_context(_STYLE):
         figure, axes = _panels(2, len(ps), sharex=True)
         for column, p in enumerate(ps):
-            for row, quantity in enumerate(("pcc", "fea")):
+            for row, quantity in enumerate((measure, "fea")):
                 _curve_panel(axes[row, column], bands[(bands["p"] == p) & (bands["quantity"] == quantity)])
-            axes[0, column].set(title=f"p = {p}", ylim=(0, 1.03))
+            axes[0, column].set(title=f"p = {p}")
             axes[1, column].set(yscale="log", xlabel="samples seen in the pass")
-        axes[0, 0].set_ylabel("PCC")
+            if measure == "pcc":
+                axes[0, column].set(ylim=(0, 1.03))
+            else:
+                bound = bands.loc[bands["p"] == p, "bound"].iloc[0]
+                axes[0, column].axhline(bound, color="black", lw=0.8, ls=":", label="bound of feasible points")
+                axes[0, column].set(ylim=(1.15 * bound, -0.05 * bound))
+        axes[0, 0].set_ylabel(QUANTITIES[measure])
         axes[1, 0].set_ylabel("feasibility violation")
         return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
@@ -127,8 +139,8 @@ def verdict_map(verdicts: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def trade_off(cells: pd.DataFrame, title: str) -> Figure:
-    """PCC against Fea of every grid cell, our selection ringed and the paper's row as a star."""
+def trade_off(cells: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
+    """Quality against Fea of every grid cell, our selection ringed and the paper's row as a star."""
     ps, sizes = sorted(cells["p"].unique()), sorted(cells["batch_size"].unique())
     with plt.rc_context(_STYLE):
         figure, axes = _panels(len(ps), len(sizes), sharex=True, sharey=True)
@@ -139,7 +151,7 @@ def trade_off(cells: pd.DataFrame, title: str) -> Figure:
         for axis in axes[-1]:
             axis.set_xlabel("feasibility violation")
         for axis in axes[:, 0]:
-            axis.set_ylabel("PCC")
+            axis.set_ylabel(QUALITY[measure])
         handles = [Line2D([], [], color=SERIES[name, "grid"]["color"], marker="o", ls="", label=name, ms=4)
                    for name in dict.fromkeys(cells["solver"])]  # fmt: skip
         handles += [
@@ -167,8 +179,8 @@ def attainability(rows: pd.DataFrame, title: str) -> Figure:
         return _finish(figure, title, [])
 
 
-def landing(table: pd.DataFrame, title: str) -> Figure:
-    """Landing three ways: PCC and Fea against the batch size, with the paper's rows as stars."""
+def landing(table: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
+    """Landing three ways: quality and Fea against the batch size, with the paper's rows as stars."""
     ps = sorted(table["p"].unique())
     labels = {
         "fixed": "printed step, pixels in [0, 1]",
@@ -178,7 +190,7 @@ def landing(table: pd.DataFrame, title: str) -> Figure:
     colours = {"fixed": "#009E73", "authors": "#CC79A7", "tuned": "#E69F00"}
     with plt.rc_context(_STYLE):
         figure, axes = _panels(2, len(ps), sharex=True, sharey="row")
-        for (i, quantity), (j, p) in product(enumerate(("pcc", "fea")), enumerate(ps)):
+        for (i, quantity), (j, p) in product(enumerate(("quality", "fea")), enumerate(ps)):
             axis, panel = axes[i, j], table[table["p"] == p]
             for variant, words in labels.items():
                 line = panel[panel["variant"] == variant]
@@ -189,7 +201,7 @@ def landing(table: pd.DataFrame, title: str) -> Figure:
             _batch_size_axis(axis, reported["batch_size"])
         for axis, p in zip(axes[0], ps, strict=True):
             _mark_diverged(axis, table[table["p"] == p], colours)
-        axes[0, 0].set_ylabel("PCC")
+        axes[0, 0].set_ylabel(QUALITY[measure])
         axes[1, 0].set_ylabel("feasibility violation")
         return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
@@ -246,11 +258,11 @@ def _finish(figure: Figure, title: str, handles: Sequence[Any]) -> Figure:
 def _trade_off_panel(axis: Axes, cells: pd.DataFrame) -> None:
     for y, (solver, group) in enumerate(cells.groupby("solver", sort=False)):
         colour = SERIES[solver, "grid"]["color"]
-        axis.plot(group["fea"], group["pcc"], "o", color=colour, ms=4, alpha=0.7)
+        axis.plot(group["fea"], group["quality"], "o", color=colour, ms=4, alpha=0.7)
         ours = group[group["selected"]]
-        axis.plot(ours["fea"], ours["pcc"], "o", mfc="none", mec=colour, ms=11, mew=1.5)
+        axis.plot(ours["fea"], ours["quality"], "o", mfc="none", mec=colour, ms=11, mew=1.5)
         target = group.iloc[:1]
-        axis.plot(target["reported_fea"], target["reported_pcc"], "*", color=colour, mec="black", mew=0.5, ms=11)
+        axis.plot(target["reported_fea"], target["reported_quality"], "*", color=colour, mec="black", mew=0.5, ms=11)
         lost = int((group["n_diverged"] > 0).sum())
         axis.text(0.97, 0.05 + 0.08 * y, f"{lost} of {len(group)} diverged", color=colour, fontsize=7, ha="right",
                   transform=axis.transAxes)  # fmt: skip

@@ -11,6 +11,12 @@ import papermill
 
 from cdfsg.files import NOTEBOOKS
 
+TABLE = "40_gcca"
+"""The notebook of a table; it stands for `TABLE_EXAMPLE`, the others are made of it."""
+TABLE_EXAMPLE = "mnist-identity"
+TABLES = NOTEBOOKS / "tables"
+"""Where the instances of `TABLE` for the other experiments go."""
+
 
 def names() -> list[str]:
     """The project's notebooks, in their order."""

@@ -19,7 +19,8 @@ from cdfsg.paper.experiments import DIVERGED_FEA, Block, as_dict
 COLUMNS = (
     "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "order", "start",
     "s1", "s2", "eta", "omega", "samples", "status", "stopped_at",
-    "pcc", "pcc_paired", "fval", "fea", "pcc_post", "fea_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth",
+    "quality", "bound", "pcc", "pcc_paired",
+    "fval", "fea", "pcc_post", "fea_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth",
     "lanes", "block_seconds", "provenance", "key",
 )  # fmt: skip
 """Columns of a record: one row per run, or per run and point of a curve."""

@@ -29,6 +29,11 @@ def publish(experiment: Experiment, runs: pd.DataFrame) -> None:
     records.write(runs[traced], folder / f"{experiment.name}-curves.csv")
 
 
+def is_published(experiment: Experiment) -> bool:
+    """Whether there are records of an experiment."""
+    return (folder_of(experiment) / f"{experiment.name}.csv").exists()
+
+
 def published(experiment: Experiment) -> pd.DataFrame:
     """Read the published records of an experiment.
 
@@ -51,7 +56,7 @@ def write_verdicts() -> pd.DataFrame:
     frames = [
         verdicts(experiment, published(experiment))
         for experiment in EXPERIMENTS.values()
-        if (folder_of(experiment) / f"{experiment.name}.csv").exists()
+        if is_published(experiment)
     ]
     if not frames:
         raise FileNotFoundError(f"there are no records in {RECORDS}; make them with: make reproduce")
@@ -156,8 +161,8 @@ def explain_landing(landing: pd.DataFrame) -> str:
         return "; ".join(found) or "none"
 
     lines = []
-    if landing["reported_pcc"].notna().any():
-        dashes = landing[landing["reported_pcc"].isna()].drop_duplicates(["batch_size", "p"])
+    if landing["reported_quality"].notna().any():
+        dashes = landing[landing["reported_quality"].isna()].drop_duplicates(["batch_size", "p"])
         lines.append(f"the paper's dashes: {sizes(dashes)}")
     for variant, rows in landing.groupby("variant"):
         lines.append(f"{variant}, diverged: {sizes(rows[rows['n_diverged'] > 0])}")
@@ -174,7 +179,9 @@ def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> N
     """
     final = runs[(runs["role"] == "reported") & (runs["status"] == "done")]
     _require(len(final) > 0, "no reported run ended")
-    _require(bool(final["pcc"].between(0, 1 + 1e-9).all()), "a PCC lies outside [0, 1]")
+    _require(bool(final["pcc"].dropna().between(0, 1 + 1e-9).all()), "a PCC lies outside [0, 1]")
+    lowest = (final["fval_orth"] - final["bound"]).min()
+    _require(not lowest < -1e-6, f"a feasible point lies {-lowest:.1e} below the bound of Fval")
     constrained = final[final["solver"] != "RSG+"]
     worst = constrained["fea_orth"].max()
     _require(worst < 1e-8, f"exact post-processing leaves a feasibility violation of {worst:.1e}")

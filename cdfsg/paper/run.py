@@ -1,8 +1,10 @@
 """From a specification to its records: run the blocks that are missing, in parallel and resumably."""
 
+import hashlib
+import io
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from cdfsg import metrics
 from cdfsg.datasets import Views, load
+from cdfsg.files import KEPT, write_atomically
 from cdfsg.linalg import Array
 from cdfsg.paper import records
 from cdfsg.paper.experiments import DIVERGED_FEA, Block, Experiment
@@ -30,11 +33,18 @@ def views_of(dataset: str) -> Views:
     return load(dataset)
 
 
-@lru_cache(maxsize=8)
-def attainable_tcc(dataset: str, p: int) -> float:
-    """The denominator of PCC: the sum of the p largest exact canonical correlations."""
-    views = views_of(dataset)
-    return float(metrics.canonical_correlations(views.covariance, views.sizes)[:p].sum())
+@lru_cache(maxsize=4)
+def covariance_of(dataset: str) -> Array:
+    """The exact covariance of a data set, kept on disk: with thousands of columns it takes half a minute."""
+    return _kept("covariance", dataset, lambda views: views.covariance)
+
+
+@lru_cache(maxsize=4)
+def eigenvalues_of(dataset: str) -> Array:
+    """Generalised eigenvalues of a data set, kept on disk: with two views they are its canonical correlations."""
+    return _kept(
+        "eigenvalues", dataset, lambda views: metrics.generalised_eigenvalues(covariance_of(dataset), views.sizes)
+    )
 
 
 def solver_of(block: Block) -> Solver[Any]:
@@ -77,11 +87,16 @@ def compute(block: Block) -> pd.DataFrame:
 def evaluate(block: Block, solver: Solver[Any], views: Views, X: Array, tracker: Array | None) -> pd.DataFrame:
     """Metrics of every lane before and after both post-processings, and its status.
 
+    ``quality`` is what the rule for step sizes weighs against Fea: PCC in classical CCA, else Fval as a share of
+    its ``bound``.
+
     A metric that does not exist is NaN: feasibility for RSG+ (which solves another constraint), and the
     paper's post-processing where its p-by-p matrix is not positive definite.
     """
     merit = make_merit(block.merit, block.mu)
-    K = metrics.compress(X, views.covariance, views.sizes)
+    eigenvalues = eigenvalues_of(block.dataset)
+    attainable = eigenvalues[: block.p].sum()  # the denominator of PCC
+    K = metrics.compress(X, covariance_of(block.dataset), views.sizes)
     fea = metrics.feasibility(K)
     constrained = solver.name != "RSG+"
     finite = np.isfinite(fea) & ((fea <= DIVERGED_FEA) | (not constrained))
@@ -97,10 +112,13 @@ def evaluate(block: Block, solver: Solver[Any], views: Views, X: Array, tracker:
         if constrained:
             columns["fea" + suffix] = metrics.feasibility(form)
         if views.n_views == 2:
-            columns["pcc" + suffix] = metrics.tcc(form) / attainable_tcc(block.dataset, block.p)
+            columns["pcc" + suffix] = metrics.tcc(form) / attainable
     if views.n_views == 2:
-        columns["pcc_paired"] = metrics.paired_correlations(K) / attainable_tcc(block.dataset, block.p)
-    return pd.DataFrame(columns)
+        columns["pcc_paired"] = metrics.paired_correlations(K) / attainable
+    bound = metrics.objective_bound(eigenvalues, block.p, views.n_views, merit)
+    classical = views.n_views == 2 and merit.name == "identity"
+    columns["quality"] = columns["pcc"] if classical else columns["fval"] / bound
+    return pd.DataFrame(columns).assign(bound=bound)
 
 
 def run_blocks(blocks: Sequence[Block], folder: Path, jobs: int) -> pd.DataFrame:
@@ -126,9 +144,12 @@ def run_experiment(experiment: Experiment, folder: Path, jobs: int) -> pd.DataFr
 
 def key_of(block: Block) -> str:
     """Content key of a block on the data as they are on this machine."""
-    views = views_of(block.dataset)
-    data = (views.provenance.checksum, views.sizes, views.scale, views.centred)
-    return records.content_key(block, repr(data))
+    return records.content_key(block, data_key(views_of(block.dataset)))
+
+
+def data_key(views: Views) -> str:
+    """Words that tell any two data sets apart."""
+    return repr((views.provenance.checksum, views.sizes, views.scale, views.centred))
 
 
 @dataclass
@@ -181,6 +202,18 @@ def _compute_and_write(block: Block, path: Path) -> tuple[Block, float]:
     with threadpool_limits(1):
         records.write(compute(block), path)
     return block, time.perf_counter() - began
+
+
+def _kept(what: str, dataset: str, make: Callable[[Views], Array]) -> Array:
+    views = views_of(dataset)
+    key = hashlib.sha256(f"{data_key(views)} {records.code_digest()}".encode()).hexdigest()[:16]
+    path = KEPT / f"{dataset}-{what}-{key}.npy"
+    if not path.exists():
+        buffer = io.BytesIO()
+        np.save(buffer, make(views))
+        write_atomically(path, buffer.getvalue())
+    array: Array = np.load(path)
+    return array
 
 
 def _minibatch_constraint(block: Block, views: Views, X: Array) -> Array:

@@ -6,7 +6,10 @@ import pandas as pd
 from cdfsg.paper.experiments import ELIGIBLE_FEA
 from cdfsg.paper.records import SAME_RUN, SETTINGS
 
-METRICS = ("pcc", "pcc_paired", "fval", "fea", "pcc_post", "fea_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth")
+METRICS = (
+    "quality", "pcc", "pcc_paired", "fval", "fea",
+    "pcc_post", "fea_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth",
+)  # fmt: skip
 
 
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:
@@ -34,7 +37,7 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def select(runs: pd.DataFrame) -> dict[tuple[int, int, str], tuple[float, ...]]:
-    """Settings of each (batch size, p, solver) that maximise PCC - Fea, averaged over the tuning runs.
+    """Settings of each (batch size, p, solver) that maximise quality - Fea, averaged over the tuning runs.
 
     Cells with a diverged run or with Fea > 1 in any run are out; a key is missing where no cell is left.
     """
@@ -42,7 +45,7 @@ def select(runs: pd.DataFrame) -> dict[tuple[int, int, str], tuple[float, ...]]:
     cells = cells[(cells["n_diverged"] == 0) & (cells["fea_worst"] <= ELIGIBLE_FEA)]
     chosen = {}
     for (batch_size, p, solver), group in cells.groupby(["batch_size", "p", "solver"]):
-        best = group.loc[(group["pcc"] - group["fea"]).idxmax()]
+        best = group.loc[(group["quality"] - group["fea"]).idxmax()]
         chosen[int(batch_size), int(p), str(solver)] = settings_of(best)
     return chosen
 

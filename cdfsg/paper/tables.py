@@ -4,17 +4,16 @@ import numpy as np
 import pandas as pd
 
 from cdfsg import metrics
-from cdfsg.datasets import load
 from cdfsg.paper.experiments import Experiment
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.reported import QUANTITIES, printed
+from cdfsg.paper.run import covariance_of, views_of
 from cdfsg.paper.select import select, settings_of, summarise
 from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, judge, timing
 
 RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 MISSED = (
-    "l", "p", "solver", "quantity", "paper", "ours", "s1", "s2", "there", "pcc_there", "fea_there", "paper_pcc",
-    "paper_fea",
+    "l", "p", "solver", "quantity", "paper", "ours", "s1", "s2", "there", "quality_there", "fea_there", "paper_fea",
 )  # fmt: skip
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2)
 
@@ -34,17 +33,13 @@ def trade_off(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per cell: ``batch_size, p, solver, s1, s2, pcc, fea, n_diverged, selected`` and the printed
-        ``reported_pcc, reported_fea`` of its row (NaN without a table of the paper).
+        One row per cell: ``batch_size, p, solver, s1, s2, quality, fea, n_diverged, selected`` and the printed
+        ``reported_quality, reported_fea`` of its row (NaN without a table of the paper).
     """
     cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
     chosen = select(runs)
     cells["selected"] = [chosen.get((c.batch_size, c.p, c.solver)) == settings_of(c) for c in cells.itertuples()]
-    table = cells[[*ROW, "s1", "s2", "pcc", "fea", "n_diverged", "selected"]]
-    if not experiment.table:
-        return table.assign(reported_pcc=np.nan, reported_fea=np.nan)
-    target = printed(experiment.table).pivot(index=ROW, columns="quantity", values="reported")
-    return table.join(target[["pcc", "fea"]].add_prefix("reported_"), on=ROW)
+    return _beside_the_paper(experiment, runs, cells[[*ROW, "s1", "s2", "quality", "fea", "n_diverged", "selected"]])
 
 
 def landing_three_ways(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
@@ -53,29 +48,24 @@ def landing_three_ways(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFra
     Returns
     -------
     DataFrame
-        One row per (batch size, p, variant): means, the number of diverged runs, and the paper's PCC and Fea
-        (NaN where it prints a dash, or without a table of the paper).
+        One row per (batch size, p, variant): means, the number of diverged runs, and the printed
+        ``reported_quality, reported_fea`` (NaN where the paper has a dash, or without a table of the paper).
     """
     cells = summarise(runs[(runs["role"] == "reported") & (runs["solver"] == "Landing")])
-    table = cells[["batch_size", "p", "variant", "eta", "omega", "pcc", "fea", "n_diverged", "runs"]]
-    table = table.sort_values(["batch_size", "p", "variant"], ignore_index=True)
-    if not experiment.table:
-        return table.assign(reported_pcc=np.nan, reported_fea=np.nan)
-    cells = printed(experiment.table)
-    target = cells[cells["solver"] == "Landing"].pivot(index=ROW[:2], columns="quantity", values="reported")
-    return table.join(target[["pcc", "fea"]].add_prefix("reported_"), on=ROW[:2])
+    table = cells[[*ROW, "variant", "eta", "omega", "quality", "fea", "n_diverged", "runs"]]
+    return _beside_the_paper(experiment, runs, table.sort_values([*ROW, "variant"], ignore_index=True))
 
 
 def missed(judged: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """The numbers of CDFSG and CDFSG-Ada that came out worse, and what another choice in the grid would give.
 
-    That choice is, of the grid points where this number would not be worse, the one with the largest PCC - Fea.
+    That choice is, of the grid points where this number would not be worse, the one with the largest quality - Fea.
 
     Returns
     -------
     DataFrame
         One row per such number: its place, ``paper``, ``ours``; that grid point ``s1, s2``, its value ``there`` and
-        its ``pcc_there, fea_there``, NaN if there is none; and the paper's own ``paper_pcc, paper_fea``.
+        its ``quality_there, fea_there``, NaN if there is none; and the paper's own ``paper_fea``.
     """
     cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
     worse = judged[judged["solver"].isin(["CDFSG", "CDFSG-Ada"]) & judged["verdict"].isin(["worse", "diverged-ours"])]
@@ -84,7 +74,7 @@ def missed(judged: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
         grid = cells[(cells[ROW] == [number.batch_size, number.p, number.solver]).all(axis=1)]
         words = [judge(number.reported, v, number.quantity, number.provenance, "") for v in grid[number.quantity]]
         good = grid[np.isin(words, ["match", "better"])]
-        there = good.loc[(good["pcc"] - good["fea"]).idxmax()] if len(good) else {}
+        there = good.loc[(good["quality"] - good["fea"]).idxmax()] if len(good) else {}
         target = judged[(judged[ROW] == [number.batch_size, number.p, number.solver]).all(axis=1)]
         target = target.set_index("quantity")["reported"]
         rows.append(
@@ -92,8 +82,7 @@ def missed(judged: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
                 "l": number.batch_size, "p": number.p, "solver": number.solver,
                 "quantity": QUANTITIES[number.quantity], "paper": number.reported, "ours": number.reproduced,
                 "s1": there.get("s1"), "s2": there.get("s2"), "there": there.get(number.quantity),
-                "pcc_there": there.get("pcc"), "fea_there": there.get("fea"),
-                "paper_pcc": target["pcc"], "paper_fea": target["fea"],
+                "quality_there": there.get("quality"), "fea_there": there.get("fea"), "paper_fea": target["fea"],
             }
         )  # fmt: skip
     return pd.DataFrame(rows, columns=[*MISSED])
@@ -126,21 +115,33 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def denominators(experiment: Experiment) -> pd.DataFrame:
-    """The denominator of PCC under other truncations of the spectra and under ridges.
+    """The largest attainable sum of correlations under other truncations of the spectra and under ridges.
 
     Returns
     -------
     DataFrame
-        One row per ``treatment``, one column ``p = ..`` each; a ridge is in units of a view's mean eigenvalue.
+        One row per ``treatment``, one column ``p = ..`` each: the sum of the p largest generalised eigenvalues,
+        which is the denominator of PCC.  A ridge is in units of a view's mean eigenvalue.
     """
-    views = load(experiment.dataset)
-    treatments = {f"truncated at {rtol:g}": {"rtol": rtol} for rtol in RTOLS}
-    treatments |= {f"ridge {ridge:g}": {"ridge": ridge} for ridge in RIDGES}
+    covariance, sizes = covariance_of(experiment.dataset), views_of(experiment.dataset).sizes
+    treatments = {f"truncated at {rtol:g}": (covariance, rtol) for rtol in RTOLS}
+    treatments |= {f"ridge {r:g}": (metrics.ridged(covariance, sizes, r), metrics.SPECTRUM_RTOL) for r in RIDGES}
     rows = []
-    for words, treatment in treatments.items():
-        values = metrics.canonical_correlations(views.covariance, views.sizes, **treatment)
+    for words, (matrix, rtol) in treatments.items():
+        values = metrics.generalised_eigenvalues(matrix, sizes, rtol=rtol)
         rows.append({"treatment": words, **{f"p = {p}": values[:p].sum() for p in experiment.ps}})
     return pd.DataFrame(rows)
+
+
+def _beside_the_paper(experiment: Experiment, runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the printed ``reported_quality`` and ``reported_fea``; Fval becomes a quality by its bound."""
+    if not experiment.table:
+        return table.assign(reported_quality=np.nan, reported_fea=np.nan)
+    target = printed(experiment.table).pivot(index=ROW, columns="quantity", values="reported")
+    found = table.join(target[[experiment.measure, "fea"]].add_prefix("reported_"), on=ROW)
+    scale = found["p"].map(runs.groupby("p")["bound"].first()) if experiment.measure == "fval" else 1.0
+    found["reported_quality"] = found[f"reported_{experiment.measure}"] / scale
+    return found.drop(columns=f"reported_{experiment.measure}", errors="ignore")
 
 
 def _of_cdfsg(table: pd.DataFrame, column: str) -> pd.Series:

@@ -10,6 +10,7 @@ TINY = Experiment(
     table="",
     dataset="digits",
     merit="identity",
+    measure="pcc",
     batch_sizes=(100,),
     ps=(2,),
     solvers=("CDFSG", "Landing", "RSG+"),
@@ -25,14 +26,15 @@ BLOCK = Block(
 
 GOOD = {
     "status": "done", "stopped_at": -1, "samples": 1700, "provenance": "original", "block_seconds": 1.0,
-    "pcc": 0.9, "pcc_paired": 0.9, "fval": -2.0, "fea": 0.1,
+    "quality": 0.9, "bound": -2.2, "pcc": 0.9, "pcc_paired": 0.9, "fval": -2.0, "fea": 0.1,
     "pcc_post": 0.9, "fea_post": 0.1, "fval_post": -2.0, "pcc_orth": 0.9, "fea_orth": 0.0, "fval_orth": -2.0,
     "key": "0123456789abcdef",
 }  # fmt: skip
 
 
 def fake(*blocks, **numbers):
-    """One row per run of the blocks, in the order in which `run.compute` has them."""
+    """One row per run of the blocks, in the order in which `run.compute` has them; quality is PCC, as in CCA."""
+    numbers.setdefault("quality", numbers.get("pcc", GOOD["pcc"]))
     rows = [
         {
             "dataset": block.dataset, "merit": block.merit, "batch_size": block.batch_size, "p": block.p,

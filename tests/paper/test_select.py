@@ -21,20 +21,20 @@ def cells(block=TUNING, **numbers):
     return runs
 
 
-def test_the_selected_setting_maximises_pcc_minus_fea():
-    assert select(cells(pcc=[0.99, 0.90, 0.5], fea=[0.40, 0.10, 0.01])) == {KEY: (0.25, 0.01)}
+def test_the_selected_setting_maximises_quality_minus_fea():
+    assert select(cells(quality=[0.99, 0.90, 0.5], fea=[0.40, 0.10, 0.01])) == {KEY: (0.25, 0.01)}
 
 
 def test_the_rule_averages_over_the_tuning_runs():
-    runs = cells(pcc=[0.9, 0.8, 0.0, 0.5, 0.8, 0.0], fea=0.1)  # the first setting has the best single run
+    runs = cells(quality=[0.9, 0.8, 0.0, 0.5, 0.8, 0.0], fea=0.1)  # the first setting has the best single run
     assert select(runs) == {KEY: (0.25, 0.01)}
 
 
 def test_tuning_runs_of_several_files_count_as_one_cell():
     runs = pd.concat(
         [
-            cells(replace(TUNING, order=101, starts=(101,)), pcc=[0.9, 0.8, 0.0]),
-            cells(replace(TUNING, order=102, starts=(102,)), pcc=[0.5, 0.8, 0.0]),
+            cells(replace(TUNING, order=101, starts=(101,)), quality=[0.9, 0.8, 0.0]),
+            cells(replace(TUNING, order=102, starts=(102,)), quality=[0.5, 0.8, 0.0]),
         ],
         ignore_index=True,
     )
@@ -42,23 +42,23 @@ def test_tuning_runs_of_several_files_count_as_one_cell():
 
 
 def test_a_setting_with_one_diverged_run_is_out():
-    runs = cells(pcc=[0.99, 0.5, 0.4])
-    runs.loc[0, ["status", "pcc", "fea"]] = ["diverged", np.nan, np.nan]
+    runs = cells(quality=[0.99, 0.5, 0.4])
+    runs.loc[0, ["status", "quality", "fea"]] = ["diverged", np.nan, np.nan]
     assert select(runs) == {KEY: (0.25, 0.01)}
 
 
 def test_a_setting_with_one_run_of_feasibility_above_one_is_out_and_exactly_one_is_in():
     first_run, second_run = [1.001, 0.1, 0.1], [0.0, 0.1, 0.1]
-    assert select(cells(pcc=[0.99, 0.4, 0.3], fea=first_run + second_run)) == {KEY: (0.25, 0.01)}
+    assert select(cells(quality=[0.99, 0.4, 0.3], fea=first_run + second_run)) == {KEY: (0.25, 0.01)}
     first_run[0] = 1.0
-    assert select(cells(pcc=[0.99, 0.1, 0.0], fea=first_run + second_run)) == {KEY: (0.5, 0.1)}
+    assert select(cells(quality=[0.99, 0.1, 0.0], fea=first_run + second_run)) == {KEY: (0.5, 0.1)}
 
 
 def test_nothing_is_selected_where_no_setting_is_eligible():
     other = replace(TUNING, batch_size=20)
-    runs = pd.concat([cells(fea=1.5), cells(other, pcc=[0.1, 0.2, 0.3])], ignore_index=True)
+    runs = pd.concat([cells(fea=1.5), cells(other, quality=[0.1, 0.2, 0.3])], ignore_index=True)
     assert select(runs) == {(20, 2, "CDFSG"): (0.125, 0.001)}
-    assert select(cells(status="diverged", pcc=np.nan, fea=np.nan)) == {}
+    assert select(cells(status="diverged", quality=np.nan, fea=np.nan)) == {}
     assert select(cells(status=["diverged"] * 3 + ["done"] * 3)) == {}
 
 
@@ -68,7 +68,7 @@ def test_the_order_of_the_rows_does_not_matter():
         replace(TUNING, p=p, solver=solver) for p in (2, 4) for solver in ("CDFSG", "CDFSG-Ada", "Landing")
     ]
     runs = fake(*blocks)
-    runs = runs.assign(pcc=rng.uniform(size=len(runs)), fea=rng.uniform(0, 1.2, size=len(runs)))
+    runs = runs.assign(quality=rng.uniform(size=len(runs)), fea=rng.uniform(0, 1.2, size=len(runs)))
     expected = select(runs)
     assert len(expected) >= 5
     for seed in range(3):
@@ -77,9 +77,9 @@ def test_the_order_of_the_rows_does_not_matter():
 
 @pytest.mark.parametrize("role", ["reported", "trace", "timing"])
 def test_runs_that_are_shown_never_influence_the_selection(role):
-    tuning = cells(pcc=[0.5, 0.6, 0.4])
+    tuning = cells(quality=[0.5, 0.6, 0.4])
     shown = cells(
-        replace(TUNING, role=role, order=1, starts=(1, 2)), pcc=[0.9, 0.0, 0.0], fea=[0.0, 2.0, 0.0]
+        replace(TUNING, role=role, order=1, starts=(1, 2)), quality=[0.9, 0.0, 0.0], fea=[0.0, 2.0, 0.0]
     )
     assert select(pd.concat([shown, tuning], ignore_index=True)) == select(tuning) == {KEY: (0.25, 0.01)}
     assert select(shown) == {}
@@ -87,20 +87,20 @@ def test_runs_that_are_shown_never_influence_the_selection(role):
 
 def test_the_settings_come_back_as_the_solver_names_them():
     landing = replace(TUNING, solver="Landing", settings=((0.1, 0.5), (0.01, 2.0)))
-    assert select(cells(landing, pcc=[0.1, 0.2])) == {(100, 2, "Landing"): (0.01, 2.0)}
+    assert select(cells(landing, quality=[0.1, 0.2])) == {(100, 2, "Landing"): (0.01, 2.0)}
 
 
 def test_a_summary_has_mean_and_standard_deviation_of_each_cell():
-    table = summarise(cells(pcc=[0.9, 0.8, 0.1, 0.7, 0.8, 0.1], fea=[0.1, 0.2, 0.3, 0.5, 0.2, 0.3]))
+    table = summarise(cells(quality=[0.9, 0.8, 0.1, 0.7, 0.8, 0.1], fea=[0.1, 0.2, 0.3, 0.5, 0.2, 0.3]))
     assert list(table["runs"]) == [2, 2, 2] and list(table["n_diverged"]) == [0, 0, 0]
-    np.testing.assert_allclose(table["pcc"], [0.8, 0.8, 0.1])
-    np.testing.assert_allclose(table["pcc_std"], [0.2 / np.sqrt(2), 0, 0], atol=1e-12)
+    np.testing.assert_allclose(table["quality"], [0.8, 0.8, 0.1])
+    np.testing.assert_allclose(table["quality_std"], [0.2 / np.sqrt(2), 0, 0], atol=1e-12)
     np.testing.assert_allclose(table["fea_worst"], [0.5, 0.2, 0.3])
 
 
 def test_a_cell_with_one_diverged_run_has_no_mean_and_says_how_many_diverged():
     runs = cells()
-    runs.loc[0, ["status", "pcc", "fea", "fval"]] = ["diverged", np.nan, np.nan, np.nan]
+    runs.loc[0, ["status", "quality", "fea", "fval"]] = ["diverged", np.nan, np.nan, np.nan]
     table = summarise(runs)
     assert list(table["n_diverged"]) == [1, 0, 0] and list(table["runs"]) == [2, 2, 2]
     assert table.loc[0, ["pcc", "fea", "fval", "pcc_orth"]].isna().all()
@@ -110,4 +110,4 @@ def test_a_cell_with_one_diverged_run_has_no_mean_and_says_how_many_diverged():
 def test_runs_without_settings_are_a_cell_too():
     rsg_plus = Block("digits", "identity", 100, 2, "RSG+", "reported", "permuted", 1, (1, 2, 3), ((),))
     table = summarise(fake(rsg_plus, fea=np.nan))
-    assert list(table["runs"]) == [3] and list(table["pcc"]) == [0.9]
+    assert list(table["runs"]) == [3] and list(table["quality"]) == [0.9]

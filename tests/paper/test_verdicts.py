@@ -59,7 +59,7 @@ def runs_of(experiment=EXPERIMENT, **numbers):
     runs = fake(*experiment.first_stage(), *experiment.second_stage(chosen), **numbers)
     cdfsg = runs["solver"].str.startswith("CDFSG")
     picked = np.where(cdfsg, (runs["s1"] == CHOSEN[0]) & (runs["s2"] == CHOSEN[1]), runs["eta"] == 0.1)
-    runs.loc[(runs["role"] == "tuning") & ~picked, "pcc"] = 0.1
+    runs.loc[(runs["role"] == "tuning") & ~picked, "quality"] = 0.1
     runs.loc[runs["solver"] == "RSG+", [name for name in RECORD if name.startswith("fea")]] = np.nan
     return runs
 
