@@ -7,11 +7,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from cdfsg.datasets import DATASETS, load
 from cdfsg.files import QUICK, RECORDS, RUNS
 from cdfsg.paper import experiments, notebooks, report
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
-from cdfsg.paper.run import key_of, run_experiment
+from cdfsg.paper.run import key_of, run_betas, run_experiment
 from cdfsg.paper.select import select
 
 
@@ -66,9 +68,16 @@ def _data(_: argparse.Namespace) -> None:
 
 def _run(arguments: argparse.Namespace) -> None:
     for experiment in chosen(arguments.only):
-        runs = run_experiment(experiment, RUNS, arguments.jobs)
-        report.publish(experiment, runs)
+        runs = _run_one(experiment, arguments.jobs)
         print(f"{experiment.name}: {len(runs)} records in {RECORDS}")
+
+
+def _run_one(experiment: Experiment, jobs: int) -> pd.DataFrame:
+    runs = run_experiment(experiment, RUNS, jobs)
+    report.publish(experiment, runs)
+    if experiment.betas:
+        report.publish_betas(experiment, run_betas(experiment, runs, RUNS, jobs))
+    return runs
 
 
 def _status(arguments: argparse.Namespace) -> None:
@@ -100,9 +109,10 @@ def _notebooks(_: argparse.Namespace) -> None:
     for name in notebooks.names():
         _execute(name)
     for experiment in EXPERIMENTS.values():
-        if report.is_published(experiment) and experiment.name != notebooks.TABLE_EXAMPLE:
-            parameters = {"dataset": experiment.dataset, "merit": experiment.merit}
-            _execute(notebooks.TABLE, parameters, notebooks.TABLES / f"{experiment.name}.ipynb")
+        if report.is_published(experiment) and experiment.name != notebooks.EXAMPLE:
+            for name in notebooks.of_experiment(experiment):
+                parameters = {"dataset": experiment.dataset, "merit": experiment.merit}
+                _execute(name, parameters, notebooks.INSTANCES / f"{name}-{experiment.name}.ipynb")
 
 
 def _execute(name: str, parameters: dict[str, str] | None = None, output: Path | None = None) -> None:
@@ -122,10 +132,11 @@ def _reproduce(arguments: argparse.Namespace) -> None:
 
 def _quick(arguments: argparse.Namespace) -> None:
     experiment = experiments.QUICK
-    report.publish(experiment, run_experiment(experiment, RUNS, arguments.jobs))
+    _run_one(experiment, arguments.jobs)
     parameters = {"dataset": experiment.dataset, "merit": experiment.merit, "profile": "quick"}
-    path = notebooks.execute(notebooks.TABLE, parameters, QUICK / f"{notebooks.TABLE}.ipynb")
-    print(f"Done. Look at {path} and the figures beside it.")
+    for name in notebooks.of_experiment(experiment):
+        _execute(name, parameters, QUICK / f"{name}.ipynb")
+    print(f"Done. Look at the notebooks and figures in {QUICK}.")
 
 
 _COMMANDS = {

@@ -146,16 +146,16 @@ def test_the_quick_run_leaves_its_records_and_its_notebook_beside_the_papers(cal
     status, out, _ = call("quick", "--jobs", "1")
     target = folders / "quick" / "40_gcca.ipynb"
     parameters = {"dataset": "digits", "merit": "identity", "profile": "quick"}
-    assert status == 0 and executed == [("40_gcca", parameters, target)] and str(target) in out
+    assert status == 0 and executed == [("40_gcca", parameters, target)] and str(target.parent) in out
     assert (folders / "quick" / "digits-identity.csv").exists() and not (folders / "records").exists()
 
 
 def test_reproduce_runs_judges_and_executes_the_notebooks_on_the_records(call, folders, executed):
     status, out, err = call("reproduce", "--jobs", "1")
     assert status == 0 and executed[:2] == [("00_start", None, None), ("40_gcca", None, None)]
-    # The table's notebook is executed anew for every other experiment that has records.
-    table = ("40_gcca", {"dataset": "digits", "merit": "identity"}, cli.notebooks.TABLES / "digits-identity.ipynb")
-    assert executed[2:] == [table]
+    # The notebooks with parameters are executed anew for every other experiment that has records.
+    parameters, folder = {"dataset": "digits", "merit": "identity"}, cli.notebooks.INSTANCES
+    assert executed[2:] == [("40_gcca", parameters, folder / "40_gcca-digits-identity.ipynb")]
     assert (folders / "records" / "verdicts.csv").exists()
     assert "ta:pcctimemn: 160 printed numbers" in out and "Done in" in out and "40_gcca.ipynb" in err
 

@@ -8,7 +8,7 @@ import pytest
 from cdfsg.files import NOTEBOOKS, ROOT
 from cdfsg.paper import notebooks, report
 
-NAMES = [*notebooks.names(), *sorted(f"tables/{path.stem}" for path in notebooks.TABLES.glob("*.ipynb"))]
+NAMES = [*notebooks.names(), *sorted(f"instances/{path.stem}" for path in notebooks.INSTANCES.glob("*.ipynb"))]
 
 
 def stored(name):

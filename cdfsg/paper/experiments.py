@@ -18,6 +18,10 @@ MU = 0.05
 DIVERGED_FEA = 10.0
 """A run has diverged if an entry is not finite or the exact feasibility violation exceeds this."""
 
+BETAS = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""Penalty parameters of the robustness figures.  The paper does not print its own; these go from far below 3/2 times
+the largest canonical correlation, where h is unbounded below (for the identity merit), to beyond it."""
+
 ELIGIBLE_FEA = 1.0
 """A grid cell is eligible only if every tuning run stays at or below this feasibility violation."""
 
@@ -100,8 +104,9 @@ class Block:
     def describe(self) -> str:
         """One line for a log."""
         lanes = f"{self.lanes} lane" + ("s" if self.lanes > 1 else "")
+        beta = f" beta={self.beta:g}" if self.beta != BETA else ""
         return (
-            f"{self.dataset} {self.merit} l={self.batch_size} p={self.p} {self.solver} "
+            f"{self.dataset} {self.merit} l={self.batch_size} p={self.p} {self.solver}{beta} "
             f"{self.role}/{self.variant}, {lanes}"
         )
 
@@ -118,6 +123,8 @@ class Experiment:
         What the table prints of the objective.
     trace_batch_size : int
         Batch size of the figure panels.
+    betas : tuple of float
+        Penalty parameters of the robustness panels, none if the paper has no such panels.
     """
 
     table: str
@@ -130,6 +137,7 @@ class Experiment:
     trace_batch_size: int
     starts: tuple[int, ...] = REPORTED_STARTS
     tuning_seeds: tuple[tuple[int, int], ...] = TUNING_SEEDS
+    betas: tuple[float, ...] = ()
 
     @property
     def name(self) -> str:
@@ -160,6 +168,22 @@ class Experiment:
                 if variant != "authors":
                     blocks += [replace(final, role="timing", starts=(start,)) for start in TIMING_STARTS]
         return blocks
+
+    def beta_stage(self, selected: dict[tuple[int, int, str], tuple[float, ...]]) -> list[Block]:
+        """Curves of CDFSG and CDFSG-Ada under every penalty parameter of `betas`, at the settings selected for `BETA`.
+
+        They are at the batch size of the figure panels and the smallest p.
+        """
+        return [
+            replace(
+                base, role="trace", variant="grid", settings=(selected[key],), trace_points=TRACE_POINTS, beta=beta
+            )
+            for base in self._bases()
+            for key in [(base.batch_size, base.p, base.solver)]
+            for beta in self.betas
+            if base.solver in ("CDFSG", "CDFSG-Ada") and key in selected
+            and base.batch_size == self.trace_batch_size and base.p == min(self.ps)
+        ]  # fmt: skip
 
     def _bases(self) -> Iterator[Block]:
         for l, p, solver in product(self.batch_sizes, self.ps, self.solvers):  # noqa: E741
@@ -220,6 +244,7 @@ def _of_paper(table: str, dataset: str, merit: str, measure: str) -> Experiment:
         ps=(5, 10),
         solvers=(*solvers, "RSG+") if measure == "pcc" else solvers,
         trace_batch_size=100,
+        betas=BETAS if dataset == "mnist" else (),
     )
 
 
@@ -243,6 +268,7 @@ QUICK = Experiment(
     trace_batch_size=20,
     starts=(1, 2, 3),
     tuning_seeds=((101, 101),),
+    betas=(0.01, 0.1, 1.0),
 )
 """The same pipeline in seconds on a small real data set that the paper does not have."""
 

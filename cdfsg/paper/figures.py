@@ -102,6 +102,46 @@ def curves(bands: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
         return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
+def beta_curves(medians: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
+    """Median curves of CDFSG and CDFSG-Ada under each penalty parameter, a colour each."""
+    solvers, betas = list(dict.fromkeys(medians["solver"])), sorted(medians["beta"].unique())
+    colours = plt.get_cmap("viridis")(np.linspace(0, 0.92, len(betas)))
+    with plt.rc_context(_STYLE):
+        figure, axes = _panels(2, len(solvers), sharex=True, sharey="row")
+        for (column, solver), (beta, colour) in product(enumerate(solvers), zip(betas, colours, strict=True)):
+            line = medians[(medians["solver"] == solver) & (medians["beta"] == beta)]
+            for row, quantity in enumerate((measure, "fea")):
+                axis = axes[row, column]
+                axis.plot(line["samples"], line[quantity], color=colour, lw=1.4, label=f"beta = {beta:g}")
+                axes[row, column].grid(alpha=0.25)
+            axes[0, column].set_title(solver)
+            axes[1, column].set(yscale="log", xlabel="samples seen in the pass")
+        axes[0, 0].set_ylabel(QUANTITIES[measure])
+        axes[1, 0].set_ylabel("feasibility violation")
+        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+
+
+def beta_ends(ends: pd.DataFrame, limit: float, title: str) -> Figure:
+    """Where the runs end against the penalty parameter; below the dotted line h is unbounded below."""
+    with plt.rc_context(_STYLE):
+        figure, axes = _panels(1, 2, height=3.4)
+        for solver, line in ends.groupby("solver", sort=False):
+            style = SERIES[str(solver), "grid"]
+            for axis, quantity in zip(axes[0], ("quality", "fea"), strict=True):
+                axis.plot(line["beta"], line[quantity], "o-", ms=4, **style)
+        for axis in axes[0]:
+            axis.set(xscale="log", xlabel="penalty parameter beta")
+            axis.axvline(limit, color="black", lw=0.8, ls=":")
+            axis.grid(alpha=0.25)
+        for row in ends[ends["n_diverged"] > 0].itertuples():
+            words, colour = f"{row.n_diverged} of {row.runs}\ndiverged", SERIES[row.solver, "grid"]["color"]
+            axes[0, 0].text(row.beta, 0.02, words, fontsize=7, ha="center", color=colour,
+                            transform=axes[0, 0].get_xaxis_transform())  # fmt: skip
+        axes[0, 0].set(ylabel="quality", ylim=(0, 1.05))
+        axes[0, 1].set(ylabel="feasibility violation", yscale="log")
+        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+
+
 def verdict_map(verdicts: pd.DataFrame, title: str) -> Figure:
     """The paper's table as a picture: in each cell our number over the paper's, coloured by the verdict."""
     quantities = list(dict.fromkeys(verdicts["quantity"]))

@@ -10,17 +10,22 @@ import nbformat
 import papermill
 
 from cdfsg.files import NOTEBOOKS
+from cdfsg.paper.experiments import Experiment
 
-TABLE = "40_gcca"
-"""The notebook of a table; it stands for `TABLE_EXAMPLE`, the others are made of it."""
-TABLE_EXAMPLE = "mnist-identity"
-TABLES = NOTEBOOKS / "tables"
-"""Where the instances of `TABLE` for the other experiments go."""
+EXAMPLE = "mnist-identity"
+"""The experiment that the notebooks with parameters show as they are."""
+INSTANCES = NOTEBOOKS / "instances"
+"""Where the notebooks with other parameters go."""
 
 
 def names() -> list[str]:
     """The project's notebooks, in their order."""
     return sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
+
+
+def of_experiment(experiment: Experiment) -> list[str]:
+    """The notebooks that show an experiment."""
+    return [*(["30_penalty_robustness"] if experiment.betas else []), "40_gcca"]
 
 
 def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | None = None) -> Path:

@@ -17,7 +17,7 @@ from cdfsg.files import write_atomically
 from cdfsg.paper.experiments import DIVERGED_FEA, Block, as_dict
 
 COLUMNS = (
-    "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "order", "start",
+    "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "start",
     "s1", "s2", "eta", "omega", "samples", "status", "stopped_at",
     "quality", "bound", "pcc", "pcc_paired",
     "fval", "fea", "pcc_post", "fea_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth",

@@ -12,6 +12,8 @@ from cdfsg.paper.verdicts import VERDICTS, attainability, verdicts
 
 LEDGER_MARKS = ("<!-- ledger, written by python -m cdfsg verdict -->", "<!-- end of ledger -->")
 OURS = ("CDFSG", "CDFSG-Ada")
+ALIKE = 0.02
+"""Relative difference of quality up to which two penalty parameters count as alike: less than the tolerance of PCC."""
 MOST = 0.75
 """Share of match or better among the numbers of CDFSG and CDFSG-Ada from which we say that the table holds."""
 
@@ -29,6 +31,22 @@ def publish(experiment: Experiment, runs: pd.DataFrame) -> None:
     records.write(runs[traced], folder / f"{experiment.name}-curves.csv")
 
 
+def publish_betas(experiment: Experiment, runs: pd.DataFrame) -> None:
+    """Write the records of the curves under other penalty parameters."""
+    records.write(runs, folder_of(experiment) / f"{experiment.name}-betas.csv")
+
+
+def published_betas(experiment: Experiment) -> pd.DataFrame:
+    """Read the published curves under other penalty parameters.
+
+    Raises
+    ------
+    FileNotFoundError
+        If they are missing; the message says how to make them.
+    """
+    return records.read([_require_file(experiment, "-betas")])
+
+
 def is_published(experiment: Experiment) -> bool:
     """Whether there are records of an experiment."""
     return (folder_of(experiment) / f"{experiment.name}.csv").exists()
@@ -42,13 +60,7 @@ def published(experiment: Experiment) -> pd.DataFrame:
     FileNotFoundError
         If they are missing; the message says how to make them.
     """
-    folder = folder_of(experiment)
-    paths = [folder / f"{experiment.name}{suffix}.csv" for suffix in ("", "-curves")]
-    for path in paths:
-        if not path.exists():
-            target = "reproduce" if experiment.table else "quick"
-            raise FileNotFoundError(f"{path} is missing; make it with: make {target}")
-    return records.read(paths)
+    return records.read([_require_file(experiment, suffix) for suffix in ("", "-curves")])
 
 
 def write_verdicts() -> pd.DataFrame:
@@ -169,6 +181,33 @@ def explain_landing(landing: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def explain_betas(ends: pd.DataFrame) -> str:
+    """Over which penalty parameters the runs end alike, and where they do not."""
+    lines = []
+    for solver, rows in ends.groupby("solver", sort=False):
+        good = rows[(rows["n_diverged"] == 0) & (rows["quality"] >= (1 - ALIKE) * rows["quality"].max())]
+        lost = rows[rows["n_diverged"] > 0]
+        words = ", ".join(f"{beta:g}" for beta in lost["beta"]) or "none"
+        lines.append(
+            f"{solver}: quality within {ALIKE:.0%} of its best for beta in "
+            f"{{{', '.join(f'{beta:g}' for beta in good['beta'])}}}, with Fea from {good['fea'].min():.2f} to "
+            f"{good['fea'].max():.2f}; runs diverged for beta in {{{words}}}"
+        )
+    return "\n".join(lines)
+
+
+def check_betas(experiment: Experiment, ends: pd.DataFrame) -> None:
+    """Raise unless every solver ran under every penalty parameter.
+
+    Raises
+    ------
+    AssertionError
+        The message names what fails.
+    """
+    for solver, rows in ends.groupby("solver"):
+        _require(list(rows["beta"]) == sorted(experiment.betas), f"{solver} did not run under every beta")
+
+
 def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> None:
     """Raise unless the records are complete and sound and the conclusion stands.
 
@@ -191,6 +230,14 @@ def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> N
     _require(bool(judged["verdict"].isin(VERDICTS).all()), "a verdict is not one of the known words")
     share = judged_ours(judged)["good"].mean()
     _require(share >= MOST, f"only {share:.0%} of the numbers of CDFSG and CDFSG-Ada match or are better")
+
+
+def _require_file(experiment: Experiment, suffix: str) -> Path:
+    path = folder_of(experiment) / f"{experiment.name}{suffix}.csv"
+    if not path.exists():
+        target = "reproduce" if experiment.table else "quick"
+        raise FileNotFoundError(f"{path} is missing; make it with: make {target}")
+    return path
 
 
 def _require(holds: bool, words: str) -> None:

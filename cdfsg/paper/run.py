@@ -142,6 +142,11 @@ def run_experiment(experiment: Experiment, folder: Path, jobs: int) -> pd.DataFr
     return pd.concat([first, others, timing], ignore_index=True)
 
 
+def run_betas(experiment: Experiment, runs: pd.DataFrame, folder: Path, jobs: int) -> pd.DataFrame:
+    """The curves under other penalty parameters, at the settings that `runs` of the experiment select."""
+    return run_blocks(experiment.beta_stage(select(runs)), folder, jobs)
+
+
 def key_of(block: Block) -> str:
     """Content key of a block on the data as they are on this machine."""
     return records.content_key(block, data_key(views_of(block.dataset)))
@@ -240,6 +245,7 @@ def _complete(frame: pd.DataFrame, block: Block, views: Views, outcome: Outcome)
         "solver": block.solver,
         "role": block.role,
         "variant": block.variant,
+        "beta": block.beta,
         "order": np.nan if block.order is None else block.order,
         "lanes": block.lanes,
         "block_seconds": outcome.seconds,

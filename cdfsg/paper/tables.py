@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 
 from cdfsg import metrics
-from cdfsg.paper.experiments import Experiment
+from cdfsg.paper.experiments import MU, Experiment
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.reported import QUANTITIES, printed
-from cdfsg.paper.run import covariance_of, views_of
+from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.select import select, settings_of, summarise
 from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, judge, timing
 
@@ -112,6 +112,40 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     table = table.join(target, on=ROW)
     table["reported_ratio"] = table["reported_seconds"] / _of_cdfsg(table, "reported_seconds")
     return table
+
+
+def beta_medians(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
+    """Median over the runs of the table's measure and of Fea along the pass, by (solver, beta, samples)."""
+    return runs.groupby(["solver", "beta", "samples"])[[experiment.measure, "fea"]].median().reset_index()
+
+
+def beta_ends(runs: pd.DataFrame) -> pd.DataFrame:
+    """Where the runs under each penalty parameter end.
+
+    Returns
+    -------
+    DataFrame
+        One row per (solver, beta): means of ``quality`` and ``fea`` over the runs that did not diverge, ``runs`` and
+        ``n_diverged``.
+    """
+    last = runs[runs["samples"] == runs["samples"].max()]
+    groups = last.groupby(["solver", "beta"])
+    table = groups[["quality", "fea"]].mean()
+    table["runs"] = groups.size()
+    table["n_diverged"] = groups["status"].agg(lambda status: int((status == "diverged").sum()))
+    return table.reset_index()
+
+
+def unbounded_below(experiment: Experiment) -> float:
+    """The penalty parameter below which h is unbounded below on two views: ``3/2 rho_1``, times mu for Huber.
+
+    Here rho_1 is the largest canonical correlation.  Along ``X = s [a; b] / 2^(1/2)`` with its directions a and b,
+    ``f(A(X))`` falls like ``- rho_1 (s^3 / 2)^2`` and the barrier grows like ``beta s^6 / 6``; with the Huber merit f
+    grows only linearly in that covariance, with slope mu.
+    """
+    rho = float(eigenvalues_of(experiment.dataset)[0])
+    slope = MU if experiment.merit == "huber" else 1.0
+    return 1.5 * slope * rho
 
 
 def denominators(experiment: Experiment) -> pd.DataFrame:

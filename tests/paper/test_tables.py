@@ -1,13 +1,21 @@
+import dataclasses
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from cdfsg import metrics
 from cdfsg.datasets import load
+from cdfsg.linalg import truncated_inv_sqrt
 from cdfsg.paper import report, tables
-from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.experiments import EXPERIMENTS, MU, QUICK
+from cdfsg.paper.figures import beta_curves, beta_ends
+from cdfsg.paper.run import eigenvalues_of
 from cdfsg.paper.verdicts import verdicts
-from tests.paper.fakes import TINY
+from cdfsg.penalty import Penalty
+from cdfsg.problems import GCCA, Huber, Identity
+from tests.paper.fakes import TINY, fake
 from tests.paper.test_verdicts import CHOSEN, at, runs_of
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
@@ -107,3 +115,37 @@ def test_the_distance_is_explained_by_the_side_on_which_the_farthest_number_lies
     )
     words = report.explain_distance(nearest)
     assert "1 of 3 rows are attained" in words and "1.20 to 3.00" in words and "in 1 of them" in words
+
+
+@pytest.mark.parametrize("merit, slope", [(Identity(), 1.0), (Huber(MU), MU)])
+def test_h_is_unbounded_below_under_that_penalty_parameter_and_not_above_it(merit, slope):
+    views = load("digits")
+    experiment = dataclasses.replace(QUICK, merit=merit.name)
+    limit = tables.unbounded_below(experiment)
+    assert limit == pytest.approx(1.5 * slope * eigenvalues_of("digits")[0])
+    problem = GCCA(views.covariance, views.sizes, merit)
+    roots = [truncated_inv_sqrt(views.covariance[v, v], 1e-10) for v in views.slices]
+    left, right = views.slices
+    U, _, Vt = np.linalg.svd(roots[0] @ views.covariance[left, right] @ roots[1])
+    w = np.concatenate([roots[0] @ U[:, 0], roots[1] @ Vt[0]])[:, None] / np.sqrt(2)
+    far = {share: Penalty(problem, problem.M, share * limit).value(1e3 * w) for share in (0.99, 1.01)}
+    assert far[0.99] < -1e10 and far[1.01] > 1e10
+
+
+def test_runs_under_each_penalty_parameter_end_in_a_row_with_the_diverged_counted():
+    blocks = QUICK.beta_stage({(20, 2, "CDFSG"): (0.5, 0.1)})
+    assert [block.beta for block in blocks] == list(QUICK.betas)
+    runs = pd.concat([fake(block, beta=block.beta, quality=0.5 + block.beta, fea=block.beta) for block in blocks], ignore_index=True)
+    runs.loc[0, ["status", "quality", "fea"]] = "diverged", np.nan, np.nan
+    ends = tables.beta_ends(runs)
+    assert list(ends["n_diverged"]) == [1, 0, 0] and list(ends["runs"]) == [3, 3, 3]
+    assert list(ends["quality"]) == pytest.approx([0.51, 0.6, 1.5])
+    report.check_betas(QUICK, ends)
+    with pytest.raises(AssertionError, match="CDFSG did not run under every beta"):
+        report.check_betas(QUICK, ends.iloc[1:])
+    assert "runs diverged for beta in {0.01}" in report.explain_betas(ends)
+    medians = tables.beta_medians(QUICK, runs)
+    figure = beta_curves(medians, "title")
+    assert [line.get_label() for line in figure.axes[0].get_lines()] == ["beta = 0.01", "beta = 0.1", "beta = 1"]
+    assert [text.get_text() for text in beta_ends(ends, 1.2, "title").axes[0].texts] == ["1 of 3\ndiverged"]
+    plt.close("all")
