@@ -135,7 +135,8 @@ def test_h_is_unbounded_below_under_that_penalty_parameter_and_not_above_it(meri
 def test_runs_under_each_penalty_parameter_end_in_a_row_with_the_diverged_counted():
     blocks = QUICK.beta_stage({(20, 2, "CDFSG"): (0.5, 0.1)})
     assert [block.beta for block in blocks] == list(QUICK.betas)
-    runs = pd.concat([fake(block, beta=block.beta, quality=0.5 + block.beta, fea=block.beta) for block in blocks], ignore_index=True)
+    frames = [fake(block, beta=block.beta, quality=0.5 + block.beta, fea=block.beta) for block in blocks]
+    runs = pd.concat(frames, ignore_index=True)
     runs.loc[0, ["status", "quality", "fea"]] = "diverged", np.nan, np.nan
     ends = tables.beta_ends(runs)
     assert list(ends["n_diverged"]) == [1, 0, 0] and list(ends["runs"]) == [3, 3, 3]
