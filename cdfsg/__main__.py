@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from cdfsg.datasets import DATASETS, load
-from cdfsg.files import QUICK, RECORDS, RUNS
-from cdfsg.paper import experiments, notebooks, report
+from cdfsg.files import QUICK, RECORDS, RUNS, write_atomically
+from cdfsg.paper import claims, experiments, notebooks, report
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.run import key_of, run_betas, run_experiment
 from cdfsg.paper.select import select
@@ -97,12 +97,16 @@ def _status(arguments: argparse.Namespace) -> None:
 
 def _verdict(_: argparse.Namespace) -> None:
     table = report.write_verdicts()
-    report.write_ledger(table)
+    report.write_into_readme("ledger", report.ledger(table))
+    asserted = claims.ledger()
+    write_atomically(RECORDS / "claims.csv", asserted.to_csv(index=False, lineterminator="\n"))
+    report.write_into_readme("claims", claims.markdown(asserted))
     for experiment in EXPERIMENTS.values():
         part = table[table["table"] == experiment.table]
         if len(part):
             print(report.summary(experiment, part, report.published(experiment)))
-    print(f"Every number: {RECORDS / 'verdicts.csv'}")
+    print(asserted[["claim", "verdict"]].to_string(index=False))
+    print(f"Every number: {RECORDS / 'verdicts.csv'}; every claim: {RECORDS / 'claims.csv'}")
 
 
 def _notebooks(_: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from cdfsg import __main__ as cli
-from cdfsg.paper import experiments, report
+from cdfsg.paper import claims, experiments, report
 from tests.paper.fakes import TINY
 
 # Cells that the paper's table has, on data that take no time.
@@ -17,6 +17,7 @@ SMALL = replace(
 @pytest.fixture(autouse=True)
 def folders(tmp_path, monkeypatch):
     """Send all output to a temporary folder and let the paper have one small experiment."""
+    monkeypatch.setattr(claims, "EXPERIMENTS", {SMALL.table: SMALL})
     for module in (cli, report):
         monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
         monkeypatch.setattr(module, "QUICK", tmp_path / "quick")
@@ -24,7 +25,7 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(report, "ROOT", tmp_path / "root")
     (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "README.md").write_text("\n".join(["before", *report.LEDGER_MARKS, "after"]))
+    (tmp_path / "root" / "README.md").write_text("\n".join([*report.marks("ledger"), *report.marks("claims")]))
     monkeypatch.setattr(experiments, "QUICK", replace(TINY, solvers=("Landing",)))
     return tmp_path
 
@@ -128,7 +129,7 @@ def test_the_verdict_on_a_run_is_a_summary_and_a_file_with_every_number(call, fo
     status, out, _ = call("verdict")
     assert status == 0 and "ta:pcctimemn: 160 printed numbers" in out
     path = folders / "records" / "verdicts.csv"
-    assert out.endswith(f"Every number: {path}\n") and len(pd.read_csv(path)) == 160
+    assert f"Every number: {path};" in out and len(pd.read_csv(path)) == 160
     assert "| ta:pcctimemn | CDFSG | 40 |" in (folders / "root" / "README.md").read_text()
 
 

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from cdfsg.files import NOTEBOOKS, ROOT
-from cdfsg.paper import notebooks, report
+from cdfsg.paper import claims, notebooks, report
 
 NAMES = [*notebooks.names(), *sorted(f"instances/{path.stem}" for path in notebooks.INSTANCES.glob("*.ipynb"))]
 
@@ -44,10 +44,11 @@ def test_no_trace_of_the_machine_is_stored(name):
     assert str(ROOT) not in texts and not re.search(r"0x[0-9a-f]{6}", texts)
 
 
-def test_the_ledger_in_the_readme_is_that_of_the_published_verdicts(tmp_path, monkeypatch):
+def test_the_ledgers_in_the_readme_are_those_of_the_published_records(tmp_path, monkeypatch):
     copy = tmp_path / "README.md"
     copy.write_text((ROOT / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.setattr(report, "ROOT", tmp_path)
     monkeypatch.setattr(report, "write_atomically", lambda path, text: copy.write_text(text, encoding="utf-8"))
-    report.write_ledger(report.read_verdicts())
+    report.write_into_readme("ledger", report.ledger(report.read_verdicts()))
+    report.write_into_readme("claims", claims.markdown(claims.ledger()))
     assert copy.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")

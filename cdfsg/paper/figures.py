@@ -265,6 +265,39 @@ def times(table: pd.DataFrame, title: str) -> Figure:
         return _finish(figure, title, handles)
 
 
+def claims(table: pd.DataFrame, title: str) -> Figure:
+    """In how many of the instances each claim holds."""
+    with plt.rc_context(_STYLE):
+        figure, axes = _panels(1, 1, width=9, height=0.42 * len(table) + 1.2)
+        axis = axes[0, 0]
+        share = (table["holds"] / table["of"].where(table["of"] > 0)).fillna(0)
+        axis.barh(range(len(table)), 1, color=VERDICT_COLOURS["worse"], height=0.7)
+        axis.barh(range(len(table)), share, color=VERDICT_COLOURS["match"], height=0.7)
+        for y, row in enumerate(table.itertuples()):
+            if not row.of:
+                axis.barh(y, 1, color=VERDICT_COLOURS["not-comparable"], height=0.7)
+            axis.text(0.01, y, row.verdict, va="center", fontsize=8)
+        axis.set_yticks(range(len(table)), list(table["claim"]))
+        axis.set(ylim=(len(table) - 0.5, -0.5), xlim=(0, 1), xlabel="share of the instances in which the claim holds")
+        return _finish(figure, title, [])
+
+
+def match_share(shares: pd.DataFrame, title: str) -> Figure:
+    """Share of the comparable numbers within a multiple of the tolerance, or better, a line per table."""
+    with plt.rc_context(_STYLE):
+        figure, axes = _panels(1, 2, height=3.6, sharey=True)
+        for axis, column, words in zip(
+            axes[0], ("near", "near_or_better"), ("within the tolerance", "within it or better"), strict=True
+        ):
+            for table, line in shares.groupby("table", sort=False):
+                axis.plot(line["multiple"], line[column], lw=1.6, label=str(table))
+            axis.axvline(1, color="black", lw=0.8, ls=":")
+            axis.set(xlabel="multiple of the written tolerance", title=words, ylim=(0, 1.02), xlim=(0, None))
+            axis.grid(alpha=0.25)
+        axes[0, 0].set_ylabel("share of the numbers of CDFSG, CDFSG-Ada")
+        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+
+
 def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
     """Write ``name.svg``, ``name.png`` and ``name.csv``; the same numbers give the same bytes.
 

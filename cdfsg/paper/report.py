@@ -10,7 +10,6 @@ from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.reported import printed
 from cdfsg.paper.verdicts import VERDICTS, attainability, verdicts
 
-LEDGER_MARKS = ("<!-- ledger, written by python -m cdfsg verdict -->", "<!-- end of ledger -->")
 OURS = ("CDFSG", "CDFSG-Ada")
 ALIKE = 0.02
 """Relative difference of quality up to which two penalty parameters count as alike: less than the tolerance of PCC."""
@@ -127,8 +126,13 @@ def ledger(verdicts_table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def write_ledger(verdicts_table: pd.DataFrame) -> None:
-    """Put the ledger into the README, between its two marks.
+def marks(name: str) -> tuple[str, str]:
+    """The lines of the README between which a text is written."""
+    return f"<!-- {name}, written by python -m cdfsg verdict -->", f"<!-- end of {name} -->"
+
+
+def write_into_readme(name: str, text: str) -> None:
+    """Put a text into the README between the marks of that name.
 
     Raises
     ------
@@ -136,12 +140,12 @@ def write_ledger(verdicts_table: pd.DataFrame) -> None:
         If the README lacks a mark.
     """
     path = ROOT / "README.md"
-    if not all(mark in path.read_text(encoding="utf-8") for mark in LEDGER_MARKS):
-        raise ValueError(f"{path} needs the lines {' and '.join(LEDGER_MARKS)} around the ledger; put them back")
-    before, rest = path.read_text(encoding="utf-8").split(LEDGER_MARKS[0])
-    after = rest.split(LEDGER_MARKS[1])[1]
-    middle = f"{LEDGER_MARKS[0]}\n{ledger(verdicts_table)}\n{LEDGER_MARKS[1]}"
-    write_atomically(path, before + middle + after)
+    readme = path.read_text(encoding="utf-8")
+    begin, end = marks(name)
+    if begin not in readme or end not in readme:
+        raise ValueError(f"{path} needs the lines {begin} and {end}; put them back")
+    before, rest = readme.split(begin)
+    write_atomically(path, f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
 
 
 def judged_ours(judged: pd.DataFrame) -> pd.DataFrame:

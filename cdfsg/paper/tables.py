@@ -9,7 +9,7 @@ from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.reported import QUANTITIES, printed
 from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.select import select, settings_of, summarise
-from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, judge, timing
+from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, higher_is_better, judge, timing
 
 RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 MISSED = (
@@ -112,6 +112,29 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     table = table.join(target, on=ROW)
     table["reported_ratio"] = table["reported_seconds"] / _of_cdfsg(table, "reported_seconds")
     return table
+
+
+def match_share(judged: pd.DataFrame) -> pd.DataFrame:
+    """Share of the comparable numbers of CDFSG and CDFSG-Ada near the paper's, against the tolerance.
+
+    Returns
+    -------
+    DataFrame
+        One row per (table, multiple of the written tolerances): ``near``, the share within that multiple, and
+        ``near_or_better``, with those beyond it that are better.
+    """
+    ours = judged[judged["solver"].isin(["CDFSG", "CDFSG-Ada"]) & (judged["verdict"] != "not-comparable")]
+    ours = ours.dropna(subset=["reported", "reproduced"])
+    gap = (ours["reproduced"] - ours["reported"]).abs() / ours["tolerance"]
+    sign = np.where([higher_is_better(quantity) for quantity in ours["quantity"]], 1, -1)
+    better = (ours["reproduced"] - ours["reported"]) * sign > 0
+    rows = []
+    for table, index in ours.groupby("table", sort=False).groups.items():
+        for multiple in np.linspace(0, 4, 81):
+            near = gap.loc[index] <= multiple + 1e-9
+            share, either = near.mean(), (near | better.loc[index]).mean()
+            rows.append({"table": table, "multiple": multiple, "near": share, "near_or_better": either})
+    return pd.DataFrame(rows, columns=["table", "multiple", "near", "near_or_better"])
 
 
 def beta_medians(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:

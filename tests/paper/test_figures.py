@@ -16,14 +16,17 @@ from cdfsg.paper.figures import (
     attainability,
     curves,
     landing,
+    match_share,
     save,
     times,
     trace_bands,
     trade_off,
     verdict_map,
 )
+from cdfsg.paper.figures import claims as claims_figure
 from cdfsg.paper.verdicts import VERDICTS
 from cdfsg.paper.verdicts import attainability as attainability_table
+from cdfsg.paper.verdicts import verdicts as verdicts_table
 from tests.paper.fakes import fake
 from tests.paper.test_verdicts import runs_of
 
@@ -234,3 +237,23 @@ def test_times_are_drawn_as_ratios_ours_solid_and_the_papers_dashed(complete):
     figure = times(tables.solver_times(EXPERIMENT, complete), "title")
     styles = [line.get_linestyle() for line in figure.axes[0].get_lines()]
     assert styles.count("-") == styles.count("--") == 4
+
+
+def test_the_claims_are_drawn_with_their_verdicts():
+    table = pd.DataFrame(
+        {"claim": ["a", "b"], "holds": [2, 0], "of": [3, 0], "verdict": ["holds in 2 of 3 cases", "cannot be judged"]}
+    )
+    (axis,) = claims_figure(table, "title").axes
+    assert [text.get_text() for text in axis.texts] == list(table["verdict"])
+    widths = sorted(round(bar.get_width(), 2) for bar in axis.patches)
+    assert widths == [0.0, 0.67, 1.0, 1.0, 1.0]
+
+
+def test_the_match_share_rises_with_the_tolerance_to_one_where_all_is_better(complete):
+    shares = tables.match_share(verdicts_table(EXPERIMENT, complete))
+    assert (np.diff(shares["near"]) >= 0).all() and (shares["near_or_better"] >= shares["near"]).all()
+    at_one = shares[np.isclose(shares["multiple"], 1)]["near"].iloc[0]
+    judged = verdicts_table(EXPERIMENT, complete)
+    ours = judged[judged["solver"].str.startswith("CDFSG") & (judged["quantity"] != "time_s")]
+    assert at_one == pytest.approx((ours["verdict"] == "match").mean())
+    assert len(match_share(shares, "title").axes) == 2

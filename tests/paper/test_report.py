@@ -119,13 +119,20 @@ def test_the_ledger_counts_every_judged_number_once(complete):
 
 def test_the_ledger_replaces_the_old_one_in_the_readme_and_leaves_the_rest(folders, monkeypatch, complete):
     monkeypatch.setattr(report, "ROOT", folders)
-    begin, end = report.LEDGER_MARKS
+    begin, end = report.marks("ledger")
     (folders / "README.md").write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
     table = report.verdicts(EXPERIMENT, complete)
     for _ in range(2):
-        report.write_ledger(table)
+        report.write_into_readme("ledger", report.ledger(table))
         expected = f"before\n{begin}\n{report.ledger(table)}\n{end}\nafter\n"
         assert (folders / "README.md").read_text(encoding="utf-8") == expected
+
+
+def test_a_readme_without_the_marks_is_refused_with_the_lines_to_put_back(folders, monkeypatch):
+    monkeypatch.setattr(report, "ROOT", folders)
+    (folders / "README.md").write_text("nothing")
+    with pytest.raises(ValueError, match="<!-- claims, written by .* put them back"):
+        report.write_into_readme("claims", "text")
 
 
 @pytest.mark.parametrize(
