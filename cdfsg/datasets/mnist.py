@@ -41,16 +41,31 @@ def load_mnist() -> Views:
     ----------
     Y. LeCun, C. Cortes, C. Burges: The MNIST database of handwritten digits.
     """
-    path = obtain(FILE, CHECKSUM, SOURCES)
-    pixels = np.frombuffer(path.read_bytes(), np.uint8, offset=_HEADER.size)
     return Views(
         name="mnist",
-        data=halves(pixels.reshape(-1, _SIDE, _SIDE)),
+        data=halves(load_images()),
         sizes=(_SIDE * _SIDE // 2,) * 2,
         scale=1 / 255,
         centred=True,
         provenance=Provenance(f"MNIST training images, {FILE}", CHECKSUM, "original"),
     )
+
+
+def load_images() -> np.ndarray:
+    """MNIST's training images as they are, fetched as `load_mnist` says.
+
+    Returns
+    -------
+    ndarray of uint8, shape (60000, 28, 28)
+        Read-only; 0 is the background, rows run from top to bottom.
+
+    Raises
+    ------
+    DownloadError
+        If the file cannot be had.
+    """
+    path = obtain(FILE, CHECKSUM, SOURCES)
+    return np.frombuffer(path.read_bytes(), np.uint8, offset=_HEADER.size).reshape(-1, _SIDE, _SIDE)
 
 
 def halves(images: np.ndarray) -> np.ndarray:
