@@ -5,6 +5,7 @@ from collections.abc import Callable
 from cdfsg.datasets.digits import load_digits
 from cdfsg.datasets.download import DownloadError, data_dir
 from cdfsg.datasets.mnist import load_mnist
+from cdfsg.datasets.nmnist import load_nmnist
 from cdfsg.datasets.synthetic import load_synthetic, make_views
 from cdfsg.datasets.views import Provenance, Views
 
@@ -17,12 +18,14 @@ __all__ = [
     "load",
     "load_digits",
     "load_mnist",
+    "load_nmnist",
     "load_synthetic",
     "make_views",
 ]
 
 DATASETS: dict[str, Callable[[], Views]] = {
     "mnist": load_mnist,
+    "nmnist": load_nmnist,
     "digits": load_digits,
     "synthetic": load_synthetic,
 }

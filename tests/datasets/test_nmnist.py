@@ -1,0 +1,317 @@
+import hashlib
+import os
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from cdfsg.datasets import DownloadError, load, load_nmnist, nmnist
+from cdfsg.datasets.download import data_dir
+from cdfsg.datasets.mnist import FILE, load_images
+from cdfsg.datasets.nmnist import blurred, degraded, motion_kernel, to_bytes, with_noise
+
+
+def random_images(n=40):
+    return np.random.default_rng(0).integers(0, 256, (n, 28, 28), dtype=np.uint8)
+
+
+# --- the recipe ---
+
+
+def test_the_motion_kernel_is_the_documented_line_of_5_pixels_at_15_degrees():
+    expected = [
+        [0.0000, 0.0000, 0.0067, 0.0572, 0.1002],
+        [0.0934, 0.1448, 0.1954, 0.1448, 0.0934],
+        [0.1002, 0.0572, 0.0067, 0.0000, 0.0000],
+    ]
+    np.testing.assert_allclose(motion_kernel(5, 15), expected, rtol=0, atol=5e-5)
+
+
+def test_the_motion_kernel_is_what_matlab_prints_for_3_pixels_at_45_degrees():
+    expected = [[0.0000, 0.0754, 0.1883], [0.0754, 0.3215, 0.0754], [0.1883, 0.0754, 0.0000]]
+    np.testing.assert_allclose(motion_kernel(3, 45), expected, rtol=0, atol=5e-5)
+
+
+@pytest.mark.parametrize("length", [1, 4, 9])
+def test_a_horizontal_motion_is_a_row_of_equal_weights_with_fractions_at_the_ends(length):
+    kernel = motion_kernel(length, 0)
+    whole = kernel[0, kernel.shape[1] // 2]
+    assert kernel.shape == (1, length + 1 - length % 2)
+    np.testing.assert_allclose(kernel.sum() / whole, length, rtol=1e-12)
+
+
+@pytest.mark.parametrize("length, degrees", [(5, 15), (7.5, 30), (9, 80), (1, 0)])
+def test_a_motion_kernel_sums_to_1_and_is_the_same_upside_down(length, degrees):
+    kernel = motion_kernel(length, degrees)
+    np.testing.assert_allclose(kernel.sum(), 1, rtol=1e-14)
+    np.testing.assert_allclose(kernel, np.rot90(kernel, 2), rtol=0, atol=1e-16)
+    assert (kernel >= 0).all()
+
+
+@pytest.mark.parametrize("length, degrees", [(0.5, 15), (5, 90), (5, -1), (np.nan, 0)])
+def test_a_motion_that_the_kernel_is_not_made_for_is_refused(length, degrees):
+    with pytest.raises(ValueError, match="expected at least 1, and an angle in"):
+        motion_kernel(length, degrees)
+
+
+def test_blurring_is_a_weighted_sum_of_neighbours_with_black_beyond_the_border():
+    image = random_images(1).astype(float)
+    kernel = np.random.default_rng(1).random((3, 5))
+    padded = np.pad(image[0], ((1, 1), (2, 2)))
+    expected = sum(kernel[i, j] * padded[i : i + 28, j : j + 28] for i in range(3) for j in range(5))
+    np.testing.assert_allclose(blurred(image, kernel)[0], expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("decibels", [9.5, 12])
+def test_measured_noise_has_the_signal_to_noise_ratio_in_each_image(decibels):
+    images = random_images(200) * np.linspace(0.1, 1, 200)[:, np.newaxis, np.newaxis]
+    noise = with_noise(images, decibels, np.random.default_rng(1), measured=True) - images
+    ratio = 10 * np.log10((images**2).mean(axis=(1, 2)) / noise.var(axis=(1, 2)))
+    # The variance of 784 normal numbers varies by 5 %, which is 0.22 decibels.
+    assert abs(ratio - decibels).max() < 5 * 0.22
+    assert abs(ratio.mean() - decibels) < 5 * 0.22 / np.sqrt(200)
+
+
+def test_noise_that_is_not_measured_is_relative_to_an_all_white_image():
+    noise = with_noise(np.zeros((200, 28, 28)), 9.5, np.random.default_rng(1), measured=False)
+    np.testing.assert_allclose(noise.std() / 255, 10 ** (-9.5 / 20), rtol=0.01)
+    np.testing.assert_allclose(noise.mean() / 255, 0, atol=0.005)
+    white = with_noise(np.full((1, 28, 28), 255.0), 9.5, np.random.default_rng(1), measured=True)
+    np.testing.assert_allclose(white[0] - 255, noise[0], rtol=1e-9)
+
+
+def test_pixels_are_rounded_with_halves_upwards_and_clipped():
+    values = np.array([-300, -0.51, 0.49, 0.5, 1.5, 254.5, 255.4, 256, 1e9])
+    assert to_bytes(values).tolist() == [0, 0, 0, 1, 2, 255, 255, 255, 255] and to_bytes(values).dtype == np.uint8
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """Make the noise zero, so that what else happens to an image is seen."""
+    monkeypatch.setattr(nmnist, "with_noise", lambda images, decibels, rng, measured: images)
+
+
+def test_besides_noise_the_views_are_the_image_its_transposed_blur_and_its_rounded_half(silent):
+    images = random_images()
+    views = degraded(images).reshape(-1, 3, 28, 28)
+    np.testing.assert_array_equal(views[:, 0], images)
+    turned = blurred(images.transpose(0, 2, 1).astype(float), motion_kernel(5, 15)).transpose(0, 2, 1)
+    np.testing.assert_array_equal(views[:, 1], to_bytes(turned))
+    np.testing.assert_array_equal(views[:, 2], (images + np.uint16(1)) // 2)
+
+
+def test_read_literally_the_blur_is_of_the_upright_image(silent):
+    images = random_images()
+    views = degraded(images, literal=True).reshape(-1, 3, 28, 28)
+    np.testing.assert_array_equal(views[:, 1], to_bytes(blurred(images.astype(float), motion_kernel(5, 15))))
+
+
+def test_each_view_has_the_noise_that_the_recipe_names(monkeypatch):
+    asked = []
+    monkeypatch.setattr(nmnist, "with_noise", lambda images, db, rng, measured: asked.append((db, measured)) or images)
+    degraded(random_images(2))
+    degraded(random_images(2), literal=True)
+    assert asked == [(9.5, False), (12, False), (9.5, True), (12, True)]
+
+
+def test_an_image_is_degraded_in_the_same_way_whatever_follows_it_and_however_it_is_chunked(monkeypatch):
+    images = random_images()
+    all_at_once = degraded(images)
+    np.testing.assert_array_equal(degraded(images[:13]), all_at_once[:13])
+    monkeypatch.setattr(nmnist, "_CHUNK", 7)
+    np.testing.assert_array_equal(degraded(images), all_at_once)
+
+
+def test_the_noise_of_the_two_noisy_views_is_unrelated():
+    views = degraded(np.full((40, 28, 28), 127, np.uint8)).reshape(40, 3, 784)
+    first, third = (views[:, view].astype(float).ravel() for view in (0, 2))
+    assert abs(np.corrcoef(first, third)[0, 1]) < 5 / np.sqrt(first.size)
+
+
+def test_a_slow_machine_is_told_how_far_it_is(monkeypatch, capfd):
+    clock = iter(range(0, 1000, 3))
+    monkeypatch.setattr(nmnist.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(nmnist, "_CHUNK", 10)
+    degraded(random_images())
+    assert capfd.readouterr().err.splitlines()[0] == "cdfsg: making n-MNIST: 20 of 40 images, 6 s"
+
+
+# --- the whole data set ---
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Make all of n-MNIST in a folder of its own, which takes about 5 s."""
+    try:
+        load_images()
+    except DownloadError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"MNIST cannot be had: {error}")
+    folder = tmp_path_factory.mktemp("raw")
+    (folder / FILE).symlink_to((data_dir() / FILE).resolve())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CDFSG_DATA_DIR", str(folder))
+        yield load("nmnist")
+    (folder / nmnist.CACHE).unlink()  # 141 MB, which pytest would keep for three sessions
+
+
+def test_nmnist_is_three_views_of_60000_images_made_from_mnist(whole):
+    assert whole.name == "nmnist" and whole.data.shape == (60000, 2352) and whole.data.dtype == np.uint8
+    assert whole.sizes == (784, 784, 784) and whole.scale == 1 / 255 and whole.centred
+    assert whole.provenance.kind == "derived"
+    assert whole.provenance.checksum == "sha256:" + hashlib.sha256(whole.data).hexdigest()
+
+
+def test_nmnist_has_the_mean_and_deviation_of_the_published_files(whole):
+    # As a public code prints them for normalisation, to four digits.
+    published = [(0.2294, 0.3054), (0.1306, 0.2475), (0.1505, 0.2038)]
+    for part, (mean, deviation) in zip(whole.slices, published, strict=True):
+        histogram = np.bincount(whole.data[:, part].ravel(), minlength=256) / (60000 * 784)
+        levels = np.arange(256) / 255
+        found = histogram @ levels
+        np.testing.assert_allclose(found, mean, rtol=0, atol=6e-5)
+        np.testing.assert_allclose(np.sqrt(histogram @ (levels - found) ** 2), deviation, rtol=0, atol=6e-5)
+
+
+def test_what_is_made_once_is_read_the_next_time_and_shared_by_processes(whole, monkeypatch):
+    monkeypatch.setattr(nmnist, "degraded", None)
+    again = load_nmnist()
+    np.testing.assert_array_equal(again.data[::1000], whole.data[::1000])
+    owner = again.data
+    while owner.base is not None and not isinstance(owner, np.memmap):
+        owner = owner.base
+    assert isinstance(owner, np.memmap) and not again.data.flags.writeable
+
+
+# --- the cache and the published files, on few images ---
+
+
+@pytest.fixture
+def few(tmp_path, monkeypatch):
+    """Make 40 random images stand in for MNIST, in an empty data folder."""
+    images = random_images()
+    data = degraded(images)
+    monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path / "raw"))
+    monkeypatch.setattr(nmnist, "load_images", lambda: images)
+    monkeypatch.setattr(nmnist, "_IMAGES", 40)
+    monkeypatch.setattr(nmnist, "CHECKSUM", "sha256:" + hashlib.sha256(data).hexdigest())
+    return data
+
+
+def cache():
+    return data_dir() / nmnist.CACHE
+
+
+def test_the_cache_is_an_npy_file_and_nothing_else_is_left(few):
+    np.testing.assert_array_equal(load_nmnist().data, few)
+    np.testing.assert_array_equal(np.load(cache()), few)
+    assert os.listdir(data_dir()) == [nmnist.CACHE]
+
+
+def flip(content):
+    return content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]
+
+
+DAMAGES = {
+    "one bit": flip,
+    "cut off": lambda content: content[:-1],
+    "empty": lambda content: b"",
+    "no array": lambda content: b"PK" + content,
+    "half a header": lambda content: content[:50],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_cache_is_told_and_made_anew(few, damage, capfd):
+    load_nmnist()
+    whole = cache().read_bytes()
+    cache().write_bytes(damage(whole))
+    capfd.readouterr()
+    np.testing.assert_array_equal(load_nmnist().data, few)
+    assert f"{cache()} is damaged or was made otherwise, and is made anew: " in capfd.readouterr().err
+    assert cache().read_bytes() == whole
+
+
+@pytest.mark.parametrize("other", [np.zeros((40, 2352), np.float32), np.zeros((39, 2352), np.uint8)])
+def test_a_cache_of_another_type_or_shape_is_made_anew(few, other, capfd):
+    data_dir().mkdir()
+    np.save(cache(), other)
+    np.testing.assert_array_equal(load_nmnist().data, few)
+    assert f"{other.dtype} of shape {other.shape}, expected uint8 of shape (40, 2352)" in capfd.readouterr().err
+
+
+def test_noise_that_another_numpy_draws_is_an_error_and_not_other_data(few, monkeypatch):
+    monkeypatch.setattr(nmnist, "SEED", 1)
+    found = rf"differs from what it was .*{nmnist.CHECKSUM[7:]}.*numpy .*requirements.lock"
+    with pytest.raises(ValueError, match=found):
+        load_nmnist()
+    assert not cache().exists()
+
+
+def test_a_folder_that_takes_no_cache_costs_time_but_not_the_data(few, tmp_path, capfd):
+    (tmp_path / "raw").write_text("in the way")
+    np.testing.assert_array_equal(load_nmnist().data, few)
+    assert f"{cache()} cannot be written" in capfd.readouterr().err
+
+
+@pytest.fixture
+def published(few, tmp_path, monkeypatch):
+    """Write files as published, whose views are told apart by their values, and name their folder."""
+    folder = tmp_path / "published"
+    folder.mkdir()
+    digits = np.eye(10, dtype=np.uint8)[np.arange(40) % 10]
+    for view, name in enumerate(nmnist.FILES):
+        savemat(folder / name, {"train_x": np.full((40, 784), 70 + view, np.uint8), "train_y": digits})
+    monkeypatch.setenv("CDFSG_NMNIST_DIR", str(folder))
+    return folder
+
+
+def test_the_published_files_are_used_where_they_are_at_hand(published, monkeypatch):
+    monkeypatch.setattr(nmnist, "load_images", None)
+    views = load_nmnist()
+    assert views.data.dtype == np.uint8 and views.sizes == (784, 784, 784)
+    assert [np.unique(views.data[:, part]).tolist() for part in views.slices] == [[70], [71], [72]]
+    files = b"".join((published / name).read_bytes() for name in nmnist.FILES)
+    assert views.provenance.kind == "original"
+    assert views.provenance.checksum == "sha256:" + hashlib.sha256(files).hexdigest()
+    assert not data_dir().exists()
+
+
+def test_published_files_without_digits_are_used_too(published):
+    savemat(published / nmnist.FILES[0], {"train_x": np.zeros((40, 784), np.uint8)})
+    assert load_nmnist().data[:, :785].max() == 71
+
+
+def test_a_missing_file_is_named_with_the_way_out(published):
+    (published / nmnist.FILES[2]).unlink()
+    with pytest.raises(FileNotFoundError, match=rf"{nmnist.FILES[2]}: .*CDFSG_NMNIST_DIR should name.*unset it"):
+        load_nmnist()
+
+
+@pytest.mark.parametrize(
+    "content, found",
+    [
+        ({"train_x": np.zeros((40, 783), np.uint8)}, r"train_x is uint8 of shape \(40, 783\)"),
+        ({"train_x": np.zeros((40, 784))}, r"train_x is float64 of shape \(40, 784\)"),
+        ({"test_x": np.zeros((40, 784), np.uint8)}, "no train_x"),
+    ],
+)
+def test_a_file_of_something_else_is_refused(published, content, found):
+    savemat(published / nmnist.FILES[1], content)
+    with pytest.raises(ValueError, match=rf"{nmnist.FILES[1]}: {found}: expected uint8 of shape \(40, 784\)"):
+        load_nmnist()
+
+
+@pytest.mark.parametrize("content", [b"", b"no MATLAB file", b"\x00" * 500])
+def test_a_file_that_is_not_matlabs_is_refused(published, content):
+    (published / nmnist.FILES[0]).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{nmnist.FILES[0]}: not a MATLAB file that can be read"):
+        load_nmnist()
+
+
+def test_files_whose_rows_are_not_the_same_digits_are_refused(published):
+    digits = np.eye(10, dtype=np.uint8)[np.arange(1, 41) % 10]
+    savemat(published / nmnist.FILES[1], {"train_x": np.zeros((40, 784), np.uint8), "train_y": digits})
+    with pytest.raises(ValueError, match=rf"{nmnist.FILES[1]}: train_y differs .*expected the same row order"):
+        load_nmnist()
