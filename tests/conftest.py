@@ -3,7 +3,8 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def same_data_everywhere():
-    """No test depends on files that somebody has at hand."""
+    """No test fetches Mediamill or depends on files that somebody has at hand."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CDFSG_MEDIAMILL", "surrogate")
         patch.delenv("CDFSG_NMNIST_DIR", raising=False)
         yield

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from cdfsg.datasets.digits import load_digits
 from cdfsg.datasets.download import DownloadError, data_dir
+from cdfsg.datasets.mediamill import load_mediamill
 from cdfsg.datasets.mnist import load_mnist
 from cdfsg.datasets.nmnist import load_nmnist
 from cdfsg.datasets.synthetic import load_synthetic, make_views
@@ -17,6 +18,7 @@ __all__ = [
     "data_dir",
     "load",
     "load_digits",
+    "load_mediamill",
     "load_mnist",
     "load_nmnist",
     "load_synthetic",
@@ -26,6 +28,7 @@ __all__ = [
 DATASETS: dict[str, Callable[[], Views]] = {
     "mnist": load_mnist,
     "nmnist": load_nmnist,
+    "mediamill": load_mediamill,
     "digits": load_digits,
     "synthetic": load_synthetic,
 }
