@@ -251,8 +251,12 @@ def _of_paper(table: str, dataset: str, merit: str, measure: str) -> Experiment:
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.table: experiment
     for experiment in (
+        _of_paper("ta:pcctimemd", "mediamill", "identity", "pcc"),
         _of_paper("ta:pcctimemn", "mnist", "identity", "pcc"),
+        _of_paper("ta:fvalnmni", "nmnist", "identity", "fval"),
+        _of_paper("ta:fvalmd", "mediamill", "huber", "fval"),
         _of_paper("ta:fvalmn", "mnist", "huber", "fval"),
+        _of_paper("ta:fvalnmnh", "nmnist", "huber", "fval"),
     )
 }
 """The paper's experiments, by the label of the table."""

@@ -22,17 +22,22 @@ def folder_of(experiment: Experiment) -> Path:
     return RECORDS if experiment.table else QUICK
 
 
+def stem(experiment: Experiment, runs: pd.DataFrame) -> str:
+    """Beginning of the names of an experiment's files; it says so where the data are a surrogate."""
+    return _stems(experiment)[1 if "surrogate" in set(runs["provenance"]) else 0]
+
+
 def publish(experiment: Experiment, runs: pd.DataFrame) -> None:
     """Write the records of an experiment, the curves in a file of their own."""
-    folder = folder_of(experiment)
+    folder, name = folder_of(experiment), stem(experiment, runs)
     traced = runs["role"] == "trace"
-    records.write(runs[~traced], folder / f"{experiment.name}.csv")
-    records.write(runs[traced], folder / f"{experiment.name}-curves.csv")
+    records.write(runs[~traced], folder / f"{name}.csv")
+    records.write(runs[traced], folder / f"{name}-curves.csv")
 
 
 def publish_betas(experiment: Experiment, runs: pd.DataFrame) -> None:
     """Write the records of the curves under other penalty parameters."""
-    records.write(runs, folder_of(experiment) / f"{experiment.name}-betas.csv")
+    records.write(runs, folder_of(experiment) / f"{stem(experiment, runs)}-betas.csv")
 
 
 def published_betas(experiment: Experiment) -> pd.DataFrame:
@@ -48,7 +53,7 @@ def published_betas(experiment: Experiment) -> pd.DataFrame:
 
 def is_published(experiment: Experiment) -> bool:
     """Whether there are records of an experiment."""
-    return (folder_of(experiment) / f"{experiment.name}.csv").exists()
+    return any((folder_of(experiment) / f"{name}.csv").exists() for name in _stems(experiment))
 
 
 def published(experiment: Experiment) -> pd.DataFrame:
@@ -236,12 +241,19 @@ def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> N
     _require(share >= MOST, f"only {share:.0%} of the numbers of CDFSG and CDFSG-Ada match or are better")
 
 
+def _stems(experiment: Experiment) -> tuple[str, str]:
+    """Names for the data set itself and for a surrogate of it."""
+    return experiment.name, f"{experiment.dataset}-surrogate-{experiment.merit}"
+
+
 def _require_file(experiment: Experiment, suffix: str) -> Path:
-    path = folder_of(experiment) / f"{experiment.name}{suffix}.csv"
-    if not path.exists():
-        target = "reproduce" if experiment.table else "quick"
-        raise FileNotFoundError(f"{path} is missing; make it with: make {target}")
-    return path
+    """The file with the records of the data set itself, or else those of its surrogate."""
+    paths = [folder_of(experiment) / f"{name}{suffix}.csv" for name in _stems(experiment)]
+    for path in paths:
+        if path.exists():
+            return path
+    target = "reproduce" if experiment.table else "quick"
+    raise FileNotFoundError(f"{paths[0]} is missing; make it with: make {target}")
 
 
 def _require(holds: bool, words: str) -> None:
