@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cdfsg.datasets import DATASETS, load
+from cdfsg.datasets import DATASETS, DownloadError, load
 from cdfsg.files import QUICK, RECORDS, RUNS, write_atomically
 from cdfsg.paper import claims, experiments, notebooks, report
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         arguments.action(arguments)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, DownloadError) as error:
         print(f"cdfsg: {error}", file=sys.stderr)
         return 1
     return 0

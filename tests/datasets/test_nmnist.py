@@ -178,10 +178,10 @@ def test_what_is_made_once_is_read_the_next_time_and_shared_by_processes(whole, 
     monkeypatch.setattr(nmnist, "degraded", None)
     again = load_nmnist()
     np.testing.assert_array_equal(again.data[::1000], whole.data[::1000])
-    owner = again.data
-    while owner.base is not None and not isinstance(owner, np.memmap):
-        owner = owner.base
-    assert isinstance(owner, np.memmap) and not again.data.flags.writeable
+    for owner in (whole.data, again.data):
+        while owner.base is not None and not isinstance(owner, np.memmap):
+            owner = owner.base
+        assert isinstance(owner, np.memmap) and not owner.flags.writeable
 
 
 # --- the cache and the published files, on few images ---

@@ -114,7 +114,7 @@ def test_an_experiment_is_found_by_data_set_merit_and_profile():
 @pytest.mark.parametrize(
     "asked, words",
     [
-        (("cifar", "identity", "full"), "known: dataset=mnist merit=identity"),
+        (("cifar", "identity", "full"), "known: .*dataset=mnist merit=identity"),
         (("mnist", "hubber", "full"), "merit='hubber'.*known: .*dataset=mnist merit=identity"),
         (("mnist", "identity", "quick"), "in profile quick; known: dataset=digits merit=identity"),
         (("mnist", "identity", "fast"), "unknown profile 'fast'; known profiles: full, quick"),
