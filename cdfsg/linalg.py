@@ -85,6 +85,31 @@ def lane_gram(left: Array, right: Array) -> Array:
     return gram
 
 
+def require_positive(**numbers: float) -> None:
+    """Refuse what is not a positive finite number.
+
+    Raises
+    ------
+    ValueError
+        The message names the number and its value.
+    """
+    for name, value in numbers.items():
+        if not (isinstance(value, int | float | np.integer | np.floating) and np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be a positive finite number, got {value!r}")
+
+
+def require_sizes(sizes: tuple[int, ...], total: int) -> None:
+    """Refuse view sizes that do not cut `total` rows into views.
+
+    Raises
+    ------
+    ValueError
+        The message names the sizes and what they must sum to.
+    """
+    if min(sizes, default=0) < 1 or sum(sizes) != total:
+        raise ValueError(f"view sizes must be positive and sum to {total}, got {tuple(sizes)}")
+
+
 def view_slices(sizes: tuple[int, ...]) -> tuple[slice, ...]:
     """Row slices of the stacked variable, one per view."""
     ends = np.cumsum(sizes)

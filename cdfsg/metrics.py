@@ -7,7 +7,7 @@ so they are computed once (`compress`) and right-multiplying X by N turns each i
 
 import numpy as np
 
-from cdfsg.linalg import Array, eye_like, inv_sqrt, lane_gram, sym, truncated_inv_sqrt, view_slices
+from cdfsg.linalg import Array, eye_like, inv_sqrt, lane_gram, require_sizes, sym, truncated_inv_sqrt, view_slices
 from cdfsg.problems import Merit, pair_weights
 
 SPECTRUM_RTOL = 1e-10
@@ -29,6 +29,7 @@ def compress(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
     array (m, m, lanes, p, p), float64
     """
     n, lanes, p = X.shape
+    require_sizes(sizes, len(covariance))
     X = X.astype(np.float64)
     views = view_slices(sizes)
     K = np.empty((len(views), len(views), lanes, p, p))
@@ -133,6 +134,7 @@ def generalised_eigenvalues(
     rtol : float
         Relative truncation of each view's spectrum.
     """
+    require_sizes(sizes, len(covariance))
     views = view_slices(sizes)
     c = pair_weights(len(sizes), weights)
     roots = [truncated_inv_sqrt(covariance[view, view], rtol) for view in views]

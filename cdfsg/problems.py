@@ -9,12 +9,12 @@ two forms that share their definition:
   solvers.  No n-by-n matrix is formed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
 
-from cdfsg.linalg import Array, lane_gram, view_slices
+from cdfsg.linalg import Array, lane_gram, require_positive, require_sizes, view_slices
 
 
 class Problem(Protocol):
@@ -96,8 +96,7 @@ class Huber:
 
     def __post_init__(self) -> None:
         """Refuse a threshold that is not positive."""
-        if not self.mu > 0:
-            raise ValueError(f"the Huber threshold mu must be positive, got {self.mu!r}")
+        require_positive(mu=self.mu)
 
     def value(self, t: Array) -> Array:
         """Return g(t)."""
@@ -126,7 +125,9 @@ def make_merit(name: str, mu: float) -> Merit:
     """
     if name not in MERITS:
         raise ValueError(f"unknown merit {name!r}; known merits: {', '.join(MERITS)}")
-    return Huber(mu) if name == "huber" else Identity()
+    kind = MERITS[name]
+    takes = {field.name for field in fields(kind)}
+    return kind(**({"mu": mu} if "mu" in takes else {}))
 
 
 # --- exact problems --------------------------------------------------------------------------------------
@@ -140,6 +141,7 @@ class Quadratic:
 
     def __post_init__(self) -> None:
         """Refuse what is no finite symmetric matrix."""
+        object.__setattr__(self, "A", np.asarray(self.A))
         _require_symmetric("A", self.A)
 
     @property
@@ -211,11 +213,11 @@ class GCCA:
     def __init__(
         self, covariance: Array, sizes: tuple[int, ...], merit: Merit, weights: Array | None = None
     ) -> None:
+        covariance = np.asarray(covariance)
         _require_symmetric("covariance", covariance)
-        if len(sizes) < 2 or sum(sizes) != len(covariance):
-            raise ValueError(
-                f"sizes must name at least two views and sum to {len(covariance)}, got {tuple(sizes)}"
-            )
+        require_sizes(sizes, len(covariance))
+        if len(sizes) < 2:
+            raise ValueError(f"GCCA needs at least two views, got the sizes {tuple(sizes)}")
         self.covariance = covariance
         self.sizes = tuple(sizes)
         self.merit = merit
@@ -241,8 +243,8 @@ class GCCA:
         """
         if self.merit.name != "identity":
             raise ValueError(
-                "the gradient of GCCA with the Huber merit is not globally Lipschitz (the paper's Assumption "
-                "1.1 fails), so no L_g and no threshold exist; use the identity merit"
+                f"the gradient of GCCA with the {self.merit.name} merit is not globally Lipschitz (the paper's "
+                "Assumption 1.1 fails), so no L_g and no threshold exist; use the identity merit"
             )
         cross = np.zeros_like(self.covariance)
         for i, j in self._pairs():

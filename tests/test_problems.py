@@ -111,7 +111,7 @@ def test_merits_are_continuously_differentiable_where_they_change_form():
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda: Huber(0.0), "mu must be positive, got 0.0"),
+        (lambda: Huber(0.0), "mu must be a positive finite number, got 0.0"),
         (lambda: make_merit("cubic", 1.0), "unknown merit 'cubic'"),
         (lambda: GCCA(covariance(), (4, 3), Identity()), "sum to 12"),
         (lambda: GCCA(np.triu(covariance()), SIZES, Identity()), "must be symmetric"),

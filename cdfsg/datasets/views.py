@@ -81,6 +81,11 @@ class Views:
     provenance: Provenance
 
     def __post_init__(self) -> None:
+        if isinstance(self.data, np.ma.MaskedArray) or not isinstance(self.data, np.ndarray):
+            raise ValueError(
+                f"{self.name}: data of type {type(self.data).__name__}: expected a plain numpy array; fill in or drop "
+                "masked rows, turn a sparse matrix into .toarray()"
+            )
         data = np.ascontiguousarray(self.data)
         if np.ndim(self.data) != 2 or len(data) < 2:
             raise ValueError(

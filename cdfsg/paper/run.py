@@ -196,7 +196,7 @@ def _parallel(
 ) -> Iterator[tuple[Block, float]]:
     if not blocks:
         return
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
+    yield from Parallel(n_jobs=min(jobs, len(blocks)), return_as="generator_unordered", batch_size=1)(
         delayed(_compute_and_write)(block, paths[block]) for block in blocks
     )
 
@@ -205,7 +205,11 @@ def _compute_and_write(block: Block, path: Path) -> tuple[Block, float]:
     began = time.perf_counter()
     # Independent blocks on one BLAS thread each beat threads inside small products.
     with threadpool_limits(1):
-        records.write(compute(block), path)
+        try:
+            frame = compute(block)
+        except ValueError as error:
+            raise ValueError(f"{block.describe()}: {error}") from error
+        records.write(frame, path)
     return block, time.perf_counter() - began
 
 
@@ -252,4 +256,8 @@ def _complete(frame: pd.DataFrame, block: Block, views: Views, outcome: Outcome)
         "provenance": views.provenance.kind,
         "key": key_of(block),
     }
-    return frame.assign(**constant).reindex(columns=list(records.COLUMNS))
+    frame = frame.assign(**constant)
+    unknown = sorted(set(frame) - set(records.COLUMNS))
+    if unknown:
+        raise ValueError(f"{unknown} are no columns of a record; add them to COLUMNS (and SETTINGS) in records.py")
+    return frame.reindex(columns=list(records.COLUMNS))

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from cdfsg.datasets.views import Views
-from cdfsg.linalg import Array, lane_gram, lane_product
+from cdfsg.linalg import Array, lane_gram, lane_product, require_positive
 from cdfsg.penalty import dissolving_factor, multiplier
 from cdfsg.problems import SampledProblem, stack_views
 from cdfsg.solvers.lanes import Draw, State, lane_axis
@@ -51,6 +51,10 @@ class CDFSG:
     streams: ClassVar = 2
     passes: ClassVar = 1
     start_from: ClassVar = "normal"
+
+    def __post_init__(self) -> None:
+        """Refuse a penalty parameter that is not positive."""
+        require_positive(beta=self.beta)
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Any sampled problem will do."""
@@ -99,6 +103,14 @@ class CDFSGAda(CDFSG):
     eta2: float = 0.999
     epsilon: float = 1e-8
     name: ClassVar = "CDFSG-Ada"
+
+    def __post_init__(self) -> None:
+        """Refuse constants outside their ranges."""
+        super().__post_init__()
+        require_positive(epsilon=self.epsilon)
+        for name, value in (("eta1", self.eta1), ("eta2", self.eta2)):
+            if not 0 <= value < 1:
+                raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
 
     def start(
         self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array

@@ -165,11 +165,21 @@ def run(
     ValueError
         If shapes or settings do not fit.
     """
+    X0 = np.asarray(X0)
+    if X0.ndim != 3 or X0.dtype.kind != "f" or min(X0.shape) < 1 or not np.isfinite(X0).all():
+        raise ValueError(
+            f"X0 must be a finite real array of shape (n, lanes, p), got shape {X0.shape} and type {X0.dtype}; "
+            "initial_points makes one"
+        )
     n, lanes, p = X0.shape
-    if n != views.n_features:
-        raise ValueError(f"X0 has {n} rows, but {views.name} has {views.n_features} features")
+    if n != views.n_features or p > n:
+        raise ValueError(f"X0 has {n} rows and p = {p}, but {views.name} has {views.n_features} features")
     values = _check_settings(solver, settings, lanes, dtype)
     solver.check(problem, views, batch_size, p)
+    if tuple(problem.sizes) != views.sizes:
+        raise ValueError(
+            f"the problem has views of sizes {problem.sizes}, {views.name} of {views.sizes}; make it with views.sizes"
+        )
     first = next(views.batches(batch_size, None if order is None else [order, 2], dtype))
     began = time.perf_counter()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -204,7 +214,16 @@ def initial_points(solver: Solver[Any], n: int, p: int, seeds: Sequence[int]) ->
 
     Solvers that start from "normal" all get the same Q factors of Gaussian matrices; "uniform" gives the
     uniform entries that RSG+ orthonormalises itself.
+
+    Raises
+    ------
+    ValueError
+        If p is not in 1..n or there is no seed.
     """
+    if not (isinstance(p, int | np.integer) and 1 <= p <= n):
+        raise ValueError(f"p must be a whole number in 1..{n}, the number of features, got {p!r}")
+    if not len(seeds):
+        raise ValueError("seeds is empty; give one per lane")
     generators = [np.random.default_rng(seed) for seed in seeds]
     if solver.start_from == "uniform":
         points = [generator.uniform(size=(n, p)) for generator in generators]

@@ -1,13 +1,14 @@
 """RSG+ (Meng, Chakraborty, Singh, NeurIPS 2021): Riemannian stochastic gradient for two-view CCA."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from cdfsg.datasets.views import Views
-from cdfsg.linalg import Array, eye_like, lane_gram, lane_product
+from cdfsg.linalg import Array, eye_like, lane_gram, lane_product, require_positive
 from cdfsg.problems import SampledGCCA, SampledProblem
 from cdfsg.solvers.lanes import Draw, Refusal, State, lane_axis
 
@@ -49,12 +50,18 @@ class RSGPlus:
     passes: ClassVar = 2
     start_from: ClassVar = "uniform"
 
+    def __post_init__(self) -> None:
+        """Refuse constants that are not positive."""
+        require_positive(gamma=self.gamma, eta_q=self.eta_q, eta_t=self.eta_t, weight=self.weight)
+
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Refuse more than two views, other merits, views that are not centred, and p that does not divide l."""
         if len(problem.sizes) != 2:
             raise Refusal(f"RSG+ is a method for two views, this problem has {len(problem.sizes)}")
         if not (isinstance(problem, SampledGCCA) and problem.merit.name == "identity"):
             raise Refusal("RSG+ is a method for the identity merit (classical CCA) alone")
+        if p > min(problem.sizes):
+            raise Refusal(f"RSG+ needs p orthonormal columns in each view, so p <= {min(problem.sizes)}, got p = {p}")
         if batch_size % p:
             raise Refusal(
                 f"RSG+ cuts a batch into blocks of p rows, so p must divide the batch size: {batch_size} % {p}"
@@ -111,7 +118,7 @@ class RSGPlus:
             V[view] = Q - self.eta_q * normalise_columns_tall(V[view])
         state.Q = qf(V, problem.slices)
         state.X = np.concatenate([lane_product(state.Q[view], state.T[i]) for i, view in enumerate(problem.slices)])
-        state.C = state.T[0]
+        state.C = lane_gram(state.X[:p], state.X[:p])  # bounded; a lane that failed is NaN in every row
 
 
 def block_inverses(P: Array) -> Array:
@@ -122,7 +129,7 @@ def block_inverses(P: Array) -> Array:
     """
     size, lanes, p = P.shape
     blocks = P.reshape(size // p, p, lanes, p).transpose(0, 2, 1, 3)
-    inverse = np.swapaxes(np.linalg.inv(blocks), -1, -2)
+    inverse = np.swapaxes(_each(np.linalg.inv, blocks), -1, -2)
     return np.ascontiguousarray(inverse.transpose(0, 2, 1, 3)).reshape(size, lanes, p)
 
 
@@ -135,9 +142,21 @@ def qf(A: Array, views: Sequence[slice] = (slice(None),)) -> Array:
     gram = np.stack([lane_gram(A[view], A[view]) for view in views])
     finite = np.asarray(np.isfinite(gram).all(axis=(2, 3)))
     safe = np.where(finite[..., None, None], gram, eye_like(gram))
-    inverse = np.linalg.inv(np.swapaxes(np.linalg.cholesky(safe), -1, -2))
+    inverse = np.linalg.inv(np.swapaxes(_each(np.linalg.cholesky, safe), -1, -2))
     inverse[~finite] = np.nan
     return np.concatenate([lane_product(A[view], inverse[i]) for i, view in enumerate(views)])
+
+
+def _each(function: Callable[[Array], Array], matrices: Array) -> Array:
+    """A function of each trailing matrix; NaN for those that it refuses, so that one lane does not stop the others."""
+    try:
+        return function(matrices)
+    except np.linalg.LinAlgError:
+        out = np.full_like(matrices, np.nan)
+        for index in np.ndindex(matrices.shape[:-2]):
+            with contextlib.suppress(np.linalg.LinAlgError):
+                out[index] = function(matrices[index])
+        return out
 
 
 def _qf_small(A: Array) -> Array:
@@ -151,13 +170,13 @@ def _qf_small(A: Array) -> Array:
 def normalise_columns(A: Array) -> Array:
     """Each column of the trailing matrices divided by its 2-norm; zero columns stay zero."""
     norms = np.linalg.norm(A, axis=-2, keepdims=True)
-    scaled: Array = np.divide(A, norms, out=np.zeros_like(A), where=norms > 0)
+    scaled: Array = np.divide(A, norms, out=np.zeros_like(A), where=norms != 0)  # NaN stays NaN
     return scaled
 
 
 def normalise_columns_tall(A: Array) -> Array:
     """The same for a tall array (n, lanes, p)."""
     norms = np.sqrt(np.einsum("nlp,nlp->lp", A, A))
-    scaled: Array = A * np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+    scaled: Array = A * np.divide(1, norms, out=np.zeros_like(norms), where=norms != 0)
     return scaled
 
