@@ -40,6 +40,7 @@ bench: setup ## time one run alone and a whole grid of runs
 	$(PY) benchmarks/lanes.py
 
 clean: ## remove caches and derived data; downloads, records and .venv stay
+	find figures notebooks data -name '*.tmp' -delete
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info data/cache
 	find . -path ./.venv -prune -o -path ./.git -prune -o -path ./data/raw -prune -o \
 	  -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +

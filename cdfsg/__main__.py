@@ -28,15 +28,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             command.add_argument("--only", default="", metavar="KEY=VALUE,...",
                                  help="experiments to keep, by table, dataset or merit")  # fmt: skip
         if name in ("run", "reproduce", "quick"):
-            command.add_argument("--jobs", type=int, default=os.cpu_count() or 1,
-                                 help="processes (default: the machine's cores)")  # fmt: skip
+            command.add_argument("--jobs", type=_jobs, default=os.cpu_count() or 1,
+                                 help="processes, at least 1 (default: the machine's cores)")  # fmt: skip
     arguments = parser.parse_args(argv)
     try:
         arguments.action(arguments)
     except (ValueError, OSError, DownloadError) as error:
         print(f"cdfsg: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("cdfsg: stopped; the same command goes on from here", file=sys.stderr)
+        return 130
     return 0
+
+
+def _jobs(text: str) -> int:
+    if not (text.isdecimal() and int(text) >= 1):
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
+    return int(text)
 
 
 def chosen(only: str) -> list[Experiment]:
@@ -51,6 +60,8 @@ def chosen(only: str) -> list[Experiment]:
     if not all("=" in part for part in parts):
         raise ValueError(f"--only {only} is not of the form key=value,key=value with the keys table, dataset, merit")
     pairs = dict(part.split("=", 1) for part in parts)
+    if len(pairs) < len(parts):
+        raise ValueError(f"--only {only} names a key twice; name each of table, dataset, merit at most once")
     unknown = set(pairs) - {"table", "dataset", "merit"}
     if unknown:
         raise ValueError(f"--only knows table, dataset and merit, not {', '.join(sorted(unknown))!r}")
@@ -69,7 +80,7 @@ def _data(_: argparse.Namespace) -> None:
 def _run(arguments: argparse.Namespace) -> None:
     for experiment in chosen(arguments.only):
         runs = _run_one(experiment, arguments.jobs)
-        print(f"{experiment.name}: {len(runs)} records in {RECORDS}")
+        print(f"{experiment.name}: {len(runs)} records in {report.folder_of(experiment)}")
 
 
 def _run_one(experiment: Experiment, jobs: int) -> pd.DataFrame:

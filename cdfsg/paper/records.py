@@ -29,6 +29,8 @@ SETTINGS = ("s1", "s2", "eta", "omega")
 SAME_RUN = ["batch_size", "p", "solver", "variant", *SETTINGS]
 """Columns that the runs of one cell of a grid share."""
 
+_TEXT = ("dataset", "merit", "solver", "role", "variant", "status", "provenance", "key")
+
 VOLATILE = ("block_seconds",)
 """Columns that differ between two runs of the same code: wall times."""
 
@@ -67,13 +69,26 @@ def write(frame: pd.DataFrame, path: Path) -> None:
     write_atomically(path, frame.to_csv(index=False, lineterminator="\n"))
 
 
+def _is_complete(frame: pd.DataFrame) -> bool:
+    """Whether every block has all its lanes at each of its points, and numbers where numbers belong."""
+    numbers = frame.drop(columns=list(_TEXT))
+    if frame.empty or not all(pd.api.types.is_numeric_dtype(kind) for kind in numbers.dtypes):
+        return False
+    if not frame["key"].str.fullmatch("[0-9a-f]{16}", na=False).all():
+        return False
+    if not frame["status"].isin(["done", "diverged"]).all():
+        return False
+    points = frame.groupby(["key", "samples"])["lanes"].agg(["size", "min", "max"])
+    return bool((points["size"] == points["min"]).all() and (points["min"] == points["max"]).all())
+
+
 def read(paths: Iterable[Path]) -> pd.DataFrame:
     """Read and join record files; an empty frame with the schema's columns where there is none.
 
     Raises
     ------
     ValueError
-        If a file is not a record; the message names it.
+        If a file is not a record or not all of it is there; the message names it.
     """
     frames = []
     for path in paths:
@@ -83,7 +98,7 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
             raise ValueError(f"{path} is not a readable record ({error}); delete it and run again") from error
         if tuple(frame.columns) != COLUMNS:
             raise ValueError(f"{path} does not have the columns of a record; delete it and run again")
-        if not frame["key"].str.fullmatch("[0-9a-f]{16}", na=False).all():
+        if not _is_complete(frame):
             raise ValueError(f"{path} is cut short or damaged; delete it and run again")
         frames.append(frame)
     if not frames:

@@ -19,7 +19,7 @@ MOST = 0.75
 
 def folder_of(experiment: Experiment) -> Path:
     """Where the published records of an experiment lie: in the repository only for the paper's own."""
-    return RECORDS if experiment.table else QUICK
+    return RECORDS if experiment.table else QUICK / "records"
 
 
 def stem(experiment: Experiment, runs: pd.DataFrame) -> str:

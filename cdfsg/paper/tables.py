@@ -10,6 +10,7 @@ from cdfsg.paper.reported import QUANTITIES, printed
 from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.select import select, settings_of, summarise
 from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, higher_is_better, judge, timing
+from cdfsg.solvers import SOLVERS
 
 RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 MISSED = (
@@ -22,7 +23,7 @@ def selected(runs: pd.DataFrame) -> pd.DataFrame:
     """Settings that the rule selects: one row per (batch size, p, solver); NaN for what a solver does not have."""
     rows = []
     for (batch_size, p, solver), values in sorted(select(runs).items()):
-        names = ("eta", "omega") if solver == "Landing" else ("s1", "s2")
+        names = SOLVERS[solver].settings
         rows.append({"batch_size": batch_size, "p": p, "solver": solver, **dict(zip(names, values, strict=True))})
     return pd.DataFrame(rows, columns=[*ROW, *SETTINGS])
 

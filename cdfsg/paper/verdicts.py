@@ -52,9 +52,16 @@ def higher_is_better(quantity: str) -> bool:
 
 
 def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per number that the paper prints in the experiment's table, columns `COLUMNS`; none without a table."""
+    """One row per number that the paper prints in the experiment's table, columns `COLUMNS`; none without a table.
+
+    Raises
+    ------
+    ValueError
+        If records of the experiment are missing.
+    """
     if not experiment.table:
         return pd.DataFrame(columns=list(COLUMNS))
+    _require_runs(experiment, runs)
     cells = printed(experiment.table)
     ours = final_cells(runs).set_index(ROW)
     seconds = timing(runs)
@@ -78,6 +85,21 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
             )
         )  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:
+    """Refuse to judge records from which whole blocks are missing: a run that is not there has not diverged."""
+    found = runs.groupby(["batch_size", "p", "solver", "role", "variant"])["key"].nunique().to_dict()
+    missing = []
+    for block in [*experiment.first_stage(), *experiment.second_stage(select(runs))]:
+        place = (block.batch_size, block.p, block.solver, block.role, block.variant)
+        found[place] = found.get(place, 0) - 1
+        if found[place] < 0:
+            missing.append(block.describe())
+    if missing:
+        raise ValueError(
+            f"the records of {experiment.name} lack {len(missing)} blocks, the first is {missing[0]}; make reproduce"
+        )
 
 
 def final_cells(runs: pd.DataFrame) -> pd.DataFrame:
