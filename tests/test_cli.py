@@ -148,7 +148,7 @@ def test_the_quick_run_leaves_its_records_and_its_notebook_beside_the_papers(cal
     target = folders / "quick" / "40_gcca.ipynb"
     parameters = {"dataset": "digits", "merit": "identity", "profile": "quick"}
     assert status == 0 and executed == [("40_gcca", parameters, target)] and str(target.parent) in out
-    assert (folders / "quick" / "digits-identity.csv").exists() and not (folders / "records").exists()
+    assert (folders / "quick" / "records" / "digits-identity.csv").exists() and not (folders / "records").exists()
 
 
 def test_reproduce_runs_judges_and_executes_the_notebooks_on_the_records(call, folders, executed):
@@ -169,3 +169,24 @@ def test_the_data_command_names_each_data_set(call, monkeypatch):
 
 def test_the_full_profile_is_the_papers_table():
     assert experiments.find("mnist", "identity", "full").table == "ta:pcctimemn"
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "foo", "1.5"])
+def test_a_number_of_processes_below_one_is_refused_with_the_value(capsys, jobs):
+    with pytest.raises(SystemExit):
+        cli.main(["run", "--jobs", jobs])
+    assert f"expected a whole number of at least 1, got '{jobs}'" in capsys.readouterr().err
+
+
+def test_an_interruption_is_answered_with_how_to_go_on(capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run_experiment", interrupted)
+    assert cli.main(["run", "--jobs", "1"]) == 130
+    assert capsys.readouterr().err == "cdfsg: stopped; the same command goes on from here\n"
+
+
+def test_a_filter_that_names_a_key_twice_is_refused(call):
+    status, _, err = call("status", "--only", "dataset=mnist,dataset=digits")
+    assert status == 1 and "names a key twice" in err

@@ -1,8 +1,11 @@
 """Derivatives are checked by the slope of the Taylor remainder, samples against the exact problem."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from cdfsg import metrics
 from cdfsg.problems import GCCA, MERITS, Huber, Identity, Linear, Quadratic, SampledGCCA, make_merit
 
 SIZES = (4, 3, 5)
@@ -123,3 +126,29 @@ def test_merits_are_continuously_differentiable_where_they_change_form():
 def test_bad_problems_are_refused_with_the_value(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+@pytest.mark.parametrize("name", MERITS)
+def test_a_merit_found_by_name_is_of_its_own_kind(name):
+    assert type(make_merit(name, 0.1)) is MERITS[name]
+
+
+def test_a_new_merit_needs_no_other_edit_to_be_found(monkeypatch):
+    @dataclasses.dataclass(frozen=True)
+    class Half(Identity):
+        name = "half"
+
+    monkeypatch.setitem(MERITS, "half", Half)
+    assert type(make_merit("half", 0.1)) is Half
+
+
+@pytest.mark.parametrize("sizes", [(8, -1, 5), (5, 4), (4, 0, 8)])
+def test_view_sizes_that_do_not_cut_the_columns_are_refused_everywhere(sizes):
+    S = covariance()
+    for use in (
+        lambda: GCCA(S, sizes, Identity()),
+        lambda: metrics.compress(np.ones((N, 1, 2)), S, sizes),
+        lambda: metrics.generalised_eigenvalues(S, sizes),
+    ):
+        with pytest.raises(ValueError, match="must be positive and sum to 12"):
+            use()

@@ -201,3 +201,9 @@ def test_the_repr_is_one_short_line_that_says_what_it_is():
 def test_an_unknown_dataset_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match="dataset 'minst': expected one of mnist, .*digits, synthetic"):
         load("minst")
+
+
+@pytest.mark.parametrize("data", [np.ma.masked_array(np.ones((4, 3)), mask=np.eye(4, 3)), [[1.0, 2.0], [3.0, 4.0]]])
+def test_data_that_are_no_plain_array_are_refused_with_the_way_out(data):
+    with pytest.raises(ValueError, match="expected a plain numpy array; fill in or drop"):
+        Views("bad", data, (1, 1), 1.0, True, Provenance("nowhere", "none", "synthetic"))

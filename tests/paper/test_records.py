@@ -61,8 +61,15 @@ def stored(tmp_path):
         lambda data: b"\x80\x81\xff" + data,
         lambda data: data[: data.rindex(b",")],
         lambda data: data[: data.rindex(b",original")],
+        lambda data: b"\n".join(data.split(b"\n")[:-2]) + b"\n",
+        lambda data: data.split(b"\n")[0] + b"\n",
+        lambda data: data.replace(b",done,", b",perhaps,"),
+        lambda data: data.replace(b",0.9,", b",many,"),
     ],
-    ids=["empty", "header cut", "other column", "longer row", "no text", "key cut", "row cut"],
+    ids=[
+        "empty", "header cut", "other column", "longer row", "no text", "key cut", "row cut",
+        "last row gone", "no rows", "odd status", "text for a number",
+    ],
 )
 def test_a_damaged_record_is_refused_by_its_name_with_the_way_out(stored, damage):
     stored.write_bytes(damage(stored.read_bytes()))

@@ -27,10 +27,10 @@ def complete():
 def test_published_records_come_back_the_curves_from_a_file_of_their_own(folders):
     runs = fake(*TINY.first_stage(), *TINY.second_stage({}), pcc=1 / 3)
     report.publish(TINY, runs)
-    assert sorted(path.name for path in (folders / "quick").iterdir()) == [
+    assert sorted(path.name for path in (folders / "quick" / "records").iterdir()) == [
         "digits-identity-curves.csv", "digits-identity.csv",
     ]  # fmt: skip
-    curves = pd.read_csv(folders / "quick" / "digits-identity-curves.csv")
+    curves = pd.read_csv(folders / "quick" / "records" / "digits-identity-curves.csv")
     assert set(curves["role"]) == {"trace"}
     found = report.published(TINY)
     key = ["role", "solver", "variant", "start", "s1", "s2", "eta", "omega"]
@@ -39,7 +39,8 @@ def test_published_records_come_back_the_curves_from_a_file_of_their_own(folders
 
 
 def test_only_the_papers_own_experiments_are_published_in_the_repository(folders):
-    assert report.folder_of(EXPERIMENT) == folders / "records" and report.folder_of(TINY) == folders / "quick"
+    assert report.folder_of(EXPERIMENT) == folders / "records"
+    assert report.folder_of(TINY) == folders / "quick" / "records"
 
 
 @pytest.mark.parametrize("experiment, make", [(EXPERIMENT, "make reproduce"), (TINY, "make quick")])

@@ -235,3 +235,9 @@ def test_an_experiment_that_the_paper_does_not_have_has_no_verdicts_and_nothing_
     runs = fake(*TINY.first_stage(), *TINY.second_stage({}))
     assert verdicts(TINY, runs).empty and tuple(verdicts(TINY, runs).columns) == COLUMNS
     assert attainability(TINY, runs).empty
+
+
+def test_records_without_a_block_are_refused_and_not_taken_for_a_divergence(complete):
+    gone = at(complete, batch_size=50, p=5, solver="CDFSG", role="reported")
+    with pytest.raises(ValueError, match="lack 1 blocks, the first is mnist identity l=50 p=5 CDFSG reported/grid"):
+        verdicts(EXPERIMENT, complete[~gone])

@@ -265,3 +265,52 @@ def test_a_shared_minibatch_serves_as_theta_and_xi_and_gives_other_numbers(known
 def test_bad_runs_are_refused_with_the_value(change, words):
     with pytest.raises(ValueError, match=words):
         go("CDFSG", **change)
+
+
+@pytest.mark.parametrize(
+    "p, seeds, words", [(65, [1], "1..64"), (0, [1], "got 0"), (2.0, [1], "2.0"), (2, [], "empty")]
+)
+def test_initial_points_that_do_not_exist_are_refused(p, seeds, words):
+    with pytest.raises(ValueError, match=words):
+        initial_points(CDFSG(), 64, p, seeds)
+
+
+@pytest.mark.parametrize(
+    "X0", [np.ones((64, 2)), np.ones((64, 1, 2), dtype=int), np.full((64, 1, 2), np.nan), np.ones((64, 1, 65))]
+)
+def test_an_x0_of_another_shape_or_kind_is_refused(X0):
+    with pytest.raises(ValueError, match="X0 "):
+        run(CDFSG(), SampledGCCA((32, 32), Identity()), load("digits"), X0, {"s1": [1.0], "s2": [0.1]}, 20, 5)
+
+
+def test_a_problem_of_other_view_sizes_than_the_data_is_refused():
+    X0 = initial_points(CDFSG(), 64, 2, (0,))
+    with pytest.raises(ValueError, match=r"sizes \(30, 34\), digits of \(32, 32\)"):
+        run(CDFSG(), SampledGCCA((30, 34), Identity()), load("digits"), X0, {"s1": [1.0], "s2": [0.1]}, 20, 5)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: CDFSG(beta=0), "beta"),
+        (lambda: CDFSG(beta=float("nan")), "beta"),
+        (lambda: CDFSG(beta="0.1"), "beta"),
+        (lambda: CDFSGAda(eta1=1.5), r"eta1 must lie in \[0, 1\)"),
+        (lambda: CDFSGAda(epsilon=-1), "epsilon"),
+        (lambda: RSGPlus(gamma=-1), "gamma"),
+    ],
+)
+def test_constants_of_a_solver_out_of_their_range_are_refused(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_a_singular_block_stops_its_lane_of_rsg_plus_and_not_the_others():
+    views = load("digits")
+    X0 = initial_points(RSGPlus(), 64, 2, (1, 2, 3))
+    X0[:, 1, 1] = X0[:, 1, 0]  # no two orthonormal columns come of it
+    problem = SampledGCCA(views.sizes, Identity())
+    outcome = run(RSGPlus(), problem, views, X0, {}, 20, 5, dtype=np.float64)
+    assert outcome.stopped_at[1] > 0 and list(outcome.stopped_at[[0, 2]]) == [-1, -1]
+    alone = run(RSGPlus(), problem, views, X0[:, [0, 2]], {}, 20, 5, dtype=np.float64)
+    np.testing.assert_allclose(outcome.X[:, [0, 2]], alone.X, rtol=1e-8, atol=1e-10)
