@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
+from joblib import Parallel, delayed
 
 from cdfsg.datasets import DATASETS, DownloadError, load
 from cdfsg.files import QUICK, RECORDS, RUNS, write_atomically
@@ -15,6 +16,9 @@ from cdfsg.paper import claims, experiments, notebooks, report
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.run import key_of, run_betas, run_experiment
 from cdfsg.paper.select import select
+
+_Task = tuple[str, dict[str, str] | None, Path | None]
+"""A notebook, its parameters and where to write it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,10 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, (action, words) in _COMMANDS.items():
         command = commands.add_parser(name, help=words, description=words)
         command.set_defaults(action=action)
-        if name in ("run", "status", "reproduce"):
+        if name in ("run", "status", "notebooks", "reproduce"):
             command.add_argument("--only", default="", metavar="KEY=VALUE,...",
                                  help="experiments to keep, by table, dataset or merit")  # fmt: skip
-        if name in ("run", "reproduce", "quick"):
+        if name in ("run", "notebooks", "reproduce", "quick"):
             command.add_argument("--jobs", type=_jobs, default=os.cpu_count() or 1,
                                  help="processes, at least 1 (default: the machine's cores)")  # fmt: skip
     arguments = parser.parse_args(argv)
@@ -120,20 +124,28 @@ def _verdict(_: argparse.Namespace) -> None:
     print(f"Every number: {RECORDS / 'verdicts.csv'}; every claim: {RECORDS / 'claims.csv'}")
 
 
-def _notebooks(_: argparse.Namespace) -> None:
-    for name in notebooks.names():
-        _execute(name)
-    for experiment in EXPERIMENTS.values():
-        if report.is_published(experiment) and experiment.name != notebooks.EXAMPLE:
-            for name in notebooks.of_experiment(experiment):
-                parameters = {"dataset": experiment.dataset, "merit": experiment.merit}
-                _execute(name, parameters, notebooks.INSTANCES / f"{name}-{experiment.name}.ipynb")
+def _notebooks(arguments: argparse.Namespace) -> None:
+    tasks: list[_Task] = [(name, None, None) for name in notebooks.names() if name not in notebooks.OF_EXPERIMENTS]
+    for experiment in chosen(arguments.only):
+        if report.is_published(experiment):
+            tasks += _tasks(experiment)
+    _execute(tasks, arguments.jobs)
 
 
-def _execute(name: str, parameters: dict[str, str] | None = None, output: Path | None = None) -> None:
-    began = time.monotonic()
-    path = notebooks.execute(name, parameters, output)
-    print(f"{path}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+def _tasks(experiment: Experiment) -> list[_Task]:
+    names = notebooks.of_experiment(experiment)
+    if experiment.name == notebooks.EXAMPLE:
+        return [(name, None, None) for name in names]
+    parameters = {"dataset": experiment.dataset, "merit": experiment.merit}
+    return [(name, parameters, notebooks.INSTANCES / f"{name}-{experiment.name}.ipynb") for name in names]
+
+
+def _execute(tasks: Sequence[_Task], jobs: int) -> None:
+    executed = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered")(
+        delayed(notebooks.execute)(*task) for task in tasks
+    )
+    for path in executed:
+        print(path, file=sys.stderr, flush=True)
 
 
 def _reproduce(arguments: argparse.Namespace) -> None:
@@ -149,8 +161,8 @@ def _quick(arguments: argparse.Namespace) -> None:
     experiment = experiments.QUICK
     _run_one(experiment, arguments.jobs)
     parameters = {"dataset": experiment.dataset, "merit": experiment.merit, "profile": "quick"}
-    for name in notebooks.of_experiment(experiment):
-        _execute(name, parameters, QUICK / f"{name}.ipynb")
+    names = notebooks.of_experiment(experiment)
+    _execute([(name, parameters, QUICK / f"{name}.ipynb") for name in names], arguments.jobs)
     print(f"Done. Look at the notebooks and figures in {QUICK}.")
 
 

@@ -18,9 +18,10 @@ MU = 0.05
 DIVERGED_FEA = 10.0
 """A run has diverged if an entry is not finite or the exact feasibility violation exceeds this."""
 
-BETAS = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+BETAS = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Penalty parameters of the robustness figures.  The paper does not print its own; these go from far below 3/2 times
-the largest canonical correlation, where h is unbounded below (for the identity merit), to beyond it."""
+the largest canonical correlation, where h is unbounded below (for the identity merit), to where the step sizes are too
+long for the penalty's curvature."""
 
 ELIGIBLE_FEA = 1.0
 """A grid cell is eligible only if every tuning run stays at or below this feasibility violation."""

@@ -337,7 +337,7 @@ def _trade_off_panel(axis: Axes, cells: pd.DataFrame) -> None:
         target = group.iloc[:1]
         axis.plot(target["reported_fea"], target["reported_quality"], "*", color=colour, mec="black", mew=0.5, ms=11)
         lost = int((group["n_diverged"] > 0).sum())
-        axis.text(0.97, 0.05 + 0.08 * y, f"{lost} of {len(group)} diverged", color=colour, fontsize=7, ha="right",
+        axis.text(0.03, 0.05 + 0.08 * y, f"{lost} of {len(group)} diverged", color=colour, fontsize=7,
                   transform=axis.transAxes)  # fmt: skip
     axis.set(xscale="log")
     axis.grid(alpha=0.25)

@@ -12,6 +12,8 @@ import papermill
 from cdfsg.files import NOTEBOOKS
 from cdfsg.paper.experiments import Experiment
 
+OF_EXPERIMENTS = ("30_penalty_robustness", "40_gcca")
+"""The notebooks with parameters, executed for each experiment that they fit."""
 EXAMPLE = "mnist-identity"
 """The experiment that the notebooks with parameters show as they are."""
 INSTANCES = NOTEBOOKS / "instances"
@@ -25,7 +27,7 @@ def names() -> list[str]:
 
 def of_experiment(experiment: Experiment) -> list[str]:
     """The notebooks that show an experiment."""
-    return [*(["30_penalty_robustness"] if experiment.betas else []), "40_gcca"]
+    return [name for name in OF_EXPERIMENTS if experiment.betas or name != "30_penalty_robustness"]
 
 
 def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | None = None) -> Path:

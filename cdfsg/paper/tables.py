@@ -9,7 +9,7 @@ from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.reported import QUANTITIES, printed
 from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.select import select, settings_of, summarise
-from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, higher_is_better, judge, timing
+from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, higher_is_better, is_comparable, judge, timing
 from cdfsg.solvers import SOLVERS
 
 RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
@@ -35,7 +35,7 @@ def trade_off(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row per cell: ``batch_size, p, solver, s1, s2, quality, fea, n_diverged, selected`` and the printed
-        ``reported_quality, reported_fea`` of its row (NaN without a table of the paper).
+        ``reported_quality, reported_fea`` of its row (NaN without a table of the paper or on a surrogate).
     """
     cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
     chosen = select(runs)
@@ -96,7 +96,7 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row per (batch size, p, solver): ``seconds, ratio`` and the printed ``reported_seconds,
-        reported_ratio`` (NaN without a table of the paper).
+        reported_ratio`` (NaN without a table of the paper or on a surrogate).
     """
     table = pd.DataFrame(
         [
@@ -106,7 +106,7 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
         ]
     )
     table["ratio"] = table["seconds"] / _of_cdfsg(table, "seconds")
-    if not experiment.table:
+    if not is_comparable(experiment, runs):
         return table.assign(reported_seconds=np.nan, reported_ratio=np.nan)
     cells = printed(experiment.table)
     target = cells[cells["quantity"] == "time_s"].set_index(ROW)["reported"].rename("reported_seconds")
@@ -193,7 +193,7 @@ def denominators(experiment: Experiment) -> pd.DataFrame:
 
 def _beside_the_paper(experiment: Experiment, runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """The table with the printed ``reported_quality`` and ``reported_fea``; Fval becomes a quality by its bound."""
-    if not experiment.table:
+    if not is_comparable(experiment, runs):
         return table.assign(reported_quality=np.nan, reported_fea=np.nan)
     target = printed(experiment.table).pivot(index=ROW, columns="quantity", values="reported")
     found = table.join(target[[experiment.measure, "fea"]].add_prefix("reported_"), on=ROW)

@@ -51,6 +51,11 @@ def higher_is_better(quantity: str) -> bool:
     return quantity.startswith("pcc")
 
 
+def is_comparable(experiment: Experiment, runs: pd.DataFrame) -> bool:
+    """Whether the paper has a table of the experiment and the data are no surrogate."""
+    return bool(experiment.table) and "surrogate" not in set(runs["provenance"])
+
+
 def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """One row per number that the paper prints in the experiment's table, columns `COLUMNS`; none without a table.
 
@@ -132,10 +137,10 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row per printed row: ``batch_size, p, solver, s1, s2, distance, farthest, farthest_is, attainable``;
         `farthest` is the heading of the number that is farthest off, `farthest_is` says whether it is better or
-        worse than the paper's.  No rows without a table of the paper.
+        worse than the paper's.  No rows without a table of the paper or on a surrogate.
     """
     columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable"]
-    if not experiment.table:
+    if not is_comparable(experiment, runs):
         return pd.DataFrame(columns=columns)
     cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
     rows = []

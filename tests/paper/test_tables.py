@@ -12,7 +12,7 @@ from cdfsg.paper import report, tables
 from cdfsg.paper.experiments import EXPERIMENTS, MU, QUICK
 from cdfsg.paper.figures import beta_curves, beta_ends
 from cdfsg.paper.run import eigenvalues_of
-from cdfsg.paper.verdicts import verdicts
+from cdfsg.paper.verdicts import attainability, verdicts
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Huber, Identity
 from tests.paper.fakes import TINY, fake
@@ -150,3 +150,15 @@ def test_runs_under_each_penalty_parameter_end_in_a_row_with_the_diverged_counte
     assert [line.get_label() for line in figure.axes[0].get_lines()] == ["beta = 0.01", "beta = 0.1", "beta = 1"]
     assert [text.get_text() for text in beta_ends(ends, 1.2, "title").axes[0].texts] == ["1 of 3\ndiverged"]
     plt.close("all")
+
+
+def test_a_surrogate_is_not_laid_beside_the_papers_numbers(runs):
+    runs["provenance"] = "surrogate"
+    assert tables.trade_off(EXPERIMENT, runs)["reported_quality"].isna().all()
+    assert tables.landing_three_ways(EXPERIMENT, runs)["reported_fea"].isna().all()
+    assert tables.solver_times(EXPERIMENT, runs)["reported_ratio"].isna().all()
+    judged = verdicts(EXPERIMENT, runs)
+    assert attainability(EXPERIMENT, runs).empty and tables.missed(judged, runs).empty
+    assert "not compared: the data are a surrogate" in report.summary(EXPERIMENT, judged, runs)
+    report.check(EXPERIMENT, judged, runs)
+    assert report.stem(EXPERIMENT, runs) == "mnist-surrogate-identity"
