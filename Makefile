@@ -36,7 +36,7 @@ test: setup ## lint, types, tests, and the notebooks run again against their sto
 	$(PY) -m ruff check .
 	$(PY) -m mypy cdfsg
 	$(PY) -m pytest -n 2 --dist loadfile tests
-	$(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout=300 -p no:cacheprovider notebooks
+	$(PY) -m pytest -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300 -p no:cacheprovider notebooks
 
 bench: setup ## time one run alone and a whole grid of runs
 	$(PY) benchmarks/lanes.py

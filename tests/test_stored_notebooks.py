@@ -52,3 +52,9 @@ def test_the_ledgers_in_the_readme_are_those_of_the_published_records(tmp_path, 
     report.write_into_readme("ledger", report.ledger(report.read_verdicts()))
     report.write_into_readme("claims", claims.markdown(claims.ledger()))
     assert copy.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_published_verdicts_read_back_with_numbers_where_numbers_are():
+    table = report.read_verdicts()
+    kinds = {name: table[name].dtype.kind for name in ("reported", "reproduced", "std", "tolerance")}
+    assert set(kinds.values()) == {"f"} and not table["flag"].isna().any()

@@ -50,6 +50,9 @@ TUNING_SEEDS = ((101, 101), (102, 102), (103, 103))
 TRACE_POINTS = 60
 """Points of a curve, spaced evenly over the pass."""
 
+BETA_POINTS = 20
+"""The same for the curves under each penalty parameter, of which there are many."""
+
 TIMING_STARTS = (1,)
 """A timing run is one lane alone in its process; more than one would cost minutes at l = 20."""
 
@@ -177,7 +180,7 @@ class Experiment:
         """
         return [
             replace(
-                base, role="trace", variant="grid", settings=(selected[key],), trace_points=TRACE_POINTS, beta=beta
+                base, role="trace", variant="grid", settings=(selected[key],), trace_points=BETA_POINTS, beta=beta
             )
             for base in self._bases()
             for key in [(base.batch_size, base.p, base.solver)]
