@@ -134,10 +134,10 @@ def beta_ends(ends: pd.DataFrame, limit: float, title: str) -> Figure:
             axis.axvline(limit, color="black", lw=0.8, ls=":")
             axis.grid(alpha=0.25)
         for row in ends[ends["n_diverged"] > 0].itertuples():
-            words, colour = f"{row.n_diverged} of {row.runs}\ndiverged", SERIES[row.solver, "grid"]["color"]
-            axes[0, 0].text(row.beta, 0.02, words, fontsize=7, ha="center", color=colour,
+            words, colour = f"{row.n_diverged}/{row.runs}", SERIES[row.solver, "grid"]["color"]
+            axes[0, 0].text(row.beta, 0.02, words, fontsize=8, ha="center", color=colour,
                             transform=axes[0, 0].get_xaxis_transform())  # fmt: skip
-        axes[0, 0].set(ylabel="quality", ylim=(0, 1.05))
+        axes[0, 0].set(ylabel="quality (at the bottom: runs that diverged)", ylim=(0, 1.05))
         axes[0, 1].set(ylabel="feasibility violation", yscale="log")
         return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 

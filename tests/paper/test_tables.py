@@ -148,7 +148,7 @@ def test_runs_under_each_penalty_parameter_end_in_a_row_with_the_diverged_counte
     medians = tables.beta_medians(QUICK, runs)
     figure = beta_curves(medians, "title")
     assert [line.get_label() for line in figure.axes[0].get_lines()] == ["beta = 0.01", "beta = 0.1", "beta = 1"]
-    assert [text.get_text() for text in beta_ends(ends, 1.2, "title").axes[0].texts] == ["1 of 3\ndiverged"]
+    assert [text.get_text() for text in beta_ends(ends, 1.2, "title").axes[0].texts] == ["1/3"]
     plt.close("all")
 
 
