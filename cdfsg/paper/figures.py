@@ -137,7 +137,7 @@ def beta_ends(ends: pd.DataFrame, limit: float, title: str) -> Figure:
             words, colour = f"{row.n_diverged}/{row.runs}", SERIES[row.solver, "grid"]["color"]
             axes[0, 0].text(row.beta, 0.02, words, fontsize=8, ha="center", color=colour,
                             transform=axes[0, 0].get_xaxis_transform())  # fmt: skip
-        axes[0, 0].set(ylabel="quality (at the bottom: runs that diverged)", ylim=(0, 1.05))
+        axes[0, 0].set(ylabel="quality (k/n: diverged)", ylim=(0, 1.05))
         axes[0, 1].set(ylabel="feasibility violation", yscale="log")
         return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 

@@ -83,7 +83,8 @@ def write_verdicts() -> pd.DataFrame:
 
 def read_verdicts() -> pd.DataFrame:
     """The published ``data/records/verdicts.csv``."""
-    missing = dict.fromkeys(("reported", "reproduced", "std", "tolerance"), "")  # an empty flag is text, not a missing value
+    # An empty flag is text, not a missing value.
+    missing = dict.fromkeys(("reported", "reproduced", "std", "tolerance"), "")
     return pd.read_csv(RECORDS / "verdicts.csv", keep_default_na=False, na_values=missing)
 
 
