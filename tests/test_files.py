@@ -1,3 +1,4 @@
+import errno
 import os
 
 import pytest
@@ -67,3 +68,13 @@ def test_a_write_that_the_user_interrupts_leaves_no_file_at_all(tmp_path, monkey
     with pytest.raises(KeyboardInterrupt):
         write_atomically(tmp_path / "x", "new")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_is_reported_with_the_file_that_could_not_be_written(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*file\.csv'"):
+        write_atomically(tmp_path / "file.csv", "content")
+    assert not list(tmp_path.iterdir())
