@@ -151,9 +151,8 @@ def _execute(tasks: Sequence[_Task], jobs: int) -> None:
 def _reproduce(arguments: argparse.Namespace) -> None:
     began = time.monotonic()
     _run(arguments)
-    report.write_verdicts()
-    _notebooks(arguments)
     _verdict(arguments)
+    _notebooks(arguments)
     print(f"Done in {time.monotonic() - began:.0f} s. Look at notebooks/ and figures/.")
 
 

@@ -33,8 +33,6 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.chmod(temporary, 0o644)  # mkstemp makes it private
         os.replace(temporary, path)
     except OSError as error:
-        Path(temporary).unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk names no file by itself
-    except BaseException:
+    finally:
         Path(temporary).unlink(missing_ok=True)
-        raise

@@ -13,13 +13,12 @@ import pandas as pd
 
 from cdfsg.files import PAPER
 from cdfsg.paper import report, tables
-from cdfsg.paper.experiments import BETA, EXPERIMENTS, Experiment
+from cdfsg.paper.experiments import BETA, EXPERIMENTS, OURS, Experiment
 from cdfsg.paper.select import summarise
-from cdfsg.paper.verdicts import final_cells, timing
+from cdfsg.paper.verdicts import final_cells, is_surrogate, timing
 
 Instances = list[tuple[str, bool]]
 Claim = dict[str, Any]
-OURS = ("CDFSG", "CDFSG-Ada")
 
 
 def ledger() -> pd.DataFrame:
@@ -28,7 +27,7 @@ def ledger() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per claim: ``claim, says, place, holds, of, verdict, where_not``; `where_not` lists the first places
+        One row per claim: ``claim, says, place, holds, of, verdict, where_not``; `where_not` lists the places
         where it does not hold.
     """
     with open(PAPER / "claims.toml", "rb") as file:
@@ -38,7 +37,7 @@ def ledger() -> pd.DataFrame:
         for experiment in EXPERIMENTS.values()
         if report.is_published(experiment)
         for runs in [report.published(experiment)]
-        if "surrogate" not in set(runs["provenance"])
+        if not is_surrogate(runs)
     ]
     rows = []
     for claim in claims:

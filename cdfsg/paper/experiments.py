@@ -1,10 +1,12 @@
 """Every setting of every table and figure, frozen.
 
-What the paper leaves unsaid is decided here, each choice with its reason, before any result is seen.
+What the paper leaves unsaid is decided here, each choice with its reason, before any result is seen.  One choice lies
+with the data sets: pixels/255 minus the column mean of the full data, for every solver and every metric.  Raw pixels
+match a few printed rows by accident but not the paper's Landing rows.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 # --- protocol -------------------------------------------------------------------------------------------
@@ -26,9 +28,6 @@ long for the penalty's curvature."""
 ELIGIBLE_FEA = 1.0
 """A grid cell is eligible only if every tuning run stays at or below this feasibility violation."""
 
-PREPROCESSING = "pixels/255 minus the column mean of the full data, for every solver and every metric"
-"""Raw pixels match a few printed rows by accident but not the paper's Landing rows."""
-
 GRID = tuple(product((1 / 2, 1 / 4, 1 / 8), (0.1, 0.01, 0.001, 0.5, 0.05, 0.005)))
 """(s1, s2) of CDFSG and CDFSG-Ada, the paper's 18 points; alpha = s2 and b = s2 / s1."""
 
@@ -39,6 +38,9 @@ LANDING_FIXED = {"fixed": (0.01, 2.0), "authors": (0.16, 0.5)}
 """Landing with fixed settings.  "fixed": eta and omega as its authors print them, on pixels/255.  "authors": the
 same step in our units, since scaling data by a turns (eta, omega) into (a^4 eta, omega / a^2), and theirs are
 scaled to [-1, 1]."""
+
+OURS = ("CDFSG", "CDFSG-Ada")
+"""The paper's own algorithms."""
 
 REPORTED_ORDER = 1
 REPORTED_STARTS = tuple(range(1, 11))
@@ -164,7 +166,7 @@ class Experiment:
         blocks = []
         for base in self._bases():
             for variant, settings in _final_settings(base, selected):
-                final = replace(base, role="reported", variant=variant, settings=(settings,), starts=self.starts)
+                final = replace(base, variant=variant, settings=(settings,))
                 if variant == "tuned":
                     blocks.append(final)
                 if base.batch_size == self.trace_batch_size:
@@ -185,7 +187,7 @@ class Experiment:
             for base in self._bases()
             for key in [(base.batch_size, base.p, base.solver)]
             for beta in self.betas
-            if base.solver in ("CDFSG", "CDFSG-Ada") and key in selected
+            if base.solver in OURS and key in selected
             and base.batch_size == self.trace_batch_size and base.p == min(self.ps)
         ]  # fmt: skip
 
@@ -229,11 +231,6 @@ def _final_settings(
     variant = "tuned" if base.solver == "Landing" else "grid"
     key = (base.batch_size, base.p, base.solver)
     return fixed + ([(variant, selected[key])] if key in selected else [])
-
-
-def as_dict(block: Block) -> dict[str, object]:
-    """The block as plain data, for its content key."""
-    return asdict(block)
 
 
 def _of_paper(table: str, dataset: str, merit: str, measure: str) -> Experiment:

@@ -8,13 +8,14 @@ data's checksum and the source code of the numerics, so a record is never mistak
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
 
 from cdfsg.files import write_atomically
-from cdfsg.paper.experiments import DIVERGED_FEA, Block, as_dict
+from cdfsg.paper.experiments import DIVERGED_FEA, Block
 
 COLUMNS = (
     "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "start",
@@ -51,7 +52,7 @@ def code_digest() -> str:
 
 def content_key(block: Block, data: str) -> str:
     """Sixteen hex digits that name the record of a block on given data (in words that tell any two apart)."""
-    content = json.dumps([as_dict(block), DIVERGED_FEA, data, code_digest()], sort_keys=True)
+    content = json.dumps([asdict(block), DIVERGED_FEA, data, code_digest()], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

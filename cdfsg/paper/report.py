@@ -8,9 +8,8 @@ from cdfsg.files import FIGURES, QUICK, RECORDS, ROOT, write_atomically
 from cdfsg.paper import records
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.reported import printed
-from cdfsg.paper.verdicts import VERDICTS, attainability, verdicts
+from cdfsg.paper.verdicts import VERDICTS, attainability, is_surrogate, judged_ours, verdicts
 
-OURS = ("CDFSG", "CDFSG-Ada")
 ALIKE = 0.02
 """Relative difference of quality up to which two penalty parameters count as alike: less than the tolerance of PCC."""
 MOST = 0.75
@@ -24,7 +23,7 @@ def folder_of(experiment: Experiment) -> Path:
 
 def stem(experiment: Experiment, runs: pd.DataFrame) -> str:
     """Beginning of the names of an experiment's files; it says so where the data are a surrogate."""
-    return _stems(experiment)[1 if "surrogate" in set(runs["provenance"]) else 0]
+    return _stems(experiment)[1 if is_surrogate(runs) else 0]
 
 
 def publish(experiment: Experiment, runs: pd.DataFrame) -> None:
@@ -110,7 +109,7 @@ def summary(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) ->
     """A few lines on what was reproduced."""
     if judged.empty:
         return f"{experiment.name}: {len(runs)} records; the paper has no table to judge them by"
-    if "surrogate" in set(runs["provenance"]):
+    if is_surrogate(runs):
         return f"{experiment.table}: {len(judged)} printed numbers, not compared: the data are a surrogate"
     ours = judged_ours(judged)
     rows = attainability(experiment, runs)
@@ -154,12 +153,6 @@ def write_into_readme(name: str, text: str) -> None:
         raise ValueError(f"{path} needs the lines {begin} and {end}; put them back")
     before, rest = readme.split(begin)
     write_atomically(path, f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
-
-
-def judged_ours(judged: pd.DataFrame) -> pd.DataFrame:
-    """The comparable numbers of CDFSG and CDFSG-Ada, with a column ``good``: match or better."""
-    ours = judged[judged["solver"].isin(OURS) & (judged["verdict"] != "not-comparable")]
-    return ours.assign(good=ours["verdict"].isin(["match", "better", "diverged-both"]))
 
 
 def explain_distance(nearest: pd.DataFrame) -> str:
@@ -240,7 +233,7 @@ def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> N
         return
     _require(len(judged) == len(printed(experiment.table)), "not every printed number has a verdict")
     _require(bool(judged["verdict"].isin(VERDICTS).all()), "a verdict is not one of the known words")
-    if "surrogate" in set(runs["provenance"]):
+    if is_surrogate(runs):
         _require(set(judged["verdict"]) == {"not-comparable"}, "a surrogate was compared with the paper")
         return
     share = judged_ours(judged)["good"].mean()

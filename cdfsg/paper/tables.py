@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 
 from cdfsg import metrics
-from cdfsg.paper.experiments import MU, Experiment
+from cdfsg.paper.experiments import MU, OURS, Experiment
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.reported import QUANTITIES, printed
 from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.select import select, settings_of, summarise
-from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, higher_is_better, is_comparable, judge, timing
+from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, higher_is_better, is_comparable, judge, judged_ours, timing
 from cdfsg.solvers import SOLVERS
 
 RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
@@ -29,7 +29,7 @@ def selected(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def trade_off(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
-    """PCC and Fea of every grid cell of CDFSG and CDFSG-Ada beside the paper's.
+    """Quality and Fea of every grid cell of CDFSG and CDFSG-Ada beside the paper's.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def missed(judged: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
         its ``quality_there, fea_there``, NaN if there is none; and the paper's own ``paper_fea``.
     """
     cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
-    worse = judged[judged["solver"].isin(["CDFSG", "CDFSG-Ada"]) & judged["verdict"].isin(["worse", "diverged-ours"])]
+    worse = judged[judged["solver"].isin(OURS) & judged["verdict"].isin(["worse", "diverged-ours"])]
     rows = []
     for number in worse.itertuples():
         grid = cells[(cells[ROW] == [number.batch_size, number.p, number.solver]).all(axis=1)]
@@ -124,8 +124,7 @@ def match_share(judged: pd.DataFrame) -> pd.DataFrame:
         One row per (table, multiple of the written tolerances): ``near``, the share within that multiple, and
         ``near_or_better``, with those beyond it that are better.
     """
-    ours = judged[judged["solver"].isin(["CDFSG", "CDFSG-Ada"]) & (judged["verdict"] != "not-comparable")]
-    ours = ours.dropna(subset=["reported", "reproduced"])
+    ours = judged_ours(judged).dropna(subset=["reported", "reproduced"])
     gap = (ours["reproduced"] - ours["reported"]).abs() / ours["tolerance"]
     sign = np.where([higher_is_better(quantity) for quantity in ours["quantity"]], 1, -1)
     better = (ours["reproduced"] - ours["reported"]) * sign > 0

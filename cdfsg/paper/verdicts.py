@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from cdfsg.paper.experiments import Experiment
+from cdfsg.paper.experiments import OURS, Experiment
 from cdfsg.paper.reported import QUANTITIES, printed, tolerance_of
 from cdfsg.paper.select import select, settings_of, summarise
 
@@ -51,9 +51,20 @@ def higher_is_better(quantity: str) -> bool:
     return quantity.startswith("pcc")
 
 
+def is_surrogate(runs: pd.DataFrame) -> bool:
+    """Whether the runs are on a surrogate data set, which is never compared with the paper."""
+    return "surrogate" in set(runs["provenance"])
+
+
 def is_comparable(experiment: Experiment, runs: pd.DataFrame) -> bool:
     """Whether the paper has a table of the experiment and the data are no surrogate."""
-    return bool(experiment.table) and "surrogate" not in set(runs["provenance"])
+    return bool(experiment.table) and not is_surrogate(runs)
+
+
+def judged_ours(judged: pd.DataFrame) -> pd.DataFrame:
+    """The comparable numbers of CDFSG and CDFSG-Ada, with a column ``good``: match or better."""
+    ours = judged[judged["solver"].isin(OURS) & (judged["verdict"] != "not-comparable")]
+    return ours.assign(good=ours["verdict"].isin(["match", "better", "diverged-both"]))
 
 
 def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
