@@ -113,7 +113,7 @@ def beta_curves(medians: pd.DataFrame, title: str, measure: str = "pcc") -> Figu
             for row, quantity in enumerate((measure, "fea")):
                 axis = axes[row, column]
                 axis.plot(line["samples"], line[quantity], color=colour, lw=1.4, label=f"beta = {beta:g}")
-                axes[row, column].grid(alpha=0.25)
+                axis.grid(alpha=0.25)
             axes[0, column].set_title(solver)
             axes[1, column].set(yscale="log", xlabel="samples seen in the pass")
         axes[0, 0].set_ylabel(QUANTITIES[measure])
@@ -149,8 +149,8 @@ def verdict_map(verdicts: pd.DataFrame, title: str) -> Figure:
     ps = sorted(verdicts["p"].unique())
     columns = [(p, quantity) for p in ps for quantity in quantities]
     with plt.rc_context(_STYLE):
-        figure: Figure
-        figure, axis = plt.subplots(figsize=(1.0 * len(columns) + 1.6, 0.46 * len(rows) + 1.6))
+        figure, axes = _panels(1, 1, width=1.0 * len(columns) + 1.6, height=0.46 * len(rows) + 1.6)
+        axis = axes[0, 0]
         for cell in verdicts.itertuples():
             x, y = columns.index((cell.p, cell.quantity)), rows.index((cell.batch_size, cell.solver))
             colour = VERDICT_COLOURS[cell.verdict]

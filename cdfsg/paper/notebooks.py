@@ -1,6 +1,5 @@
 """Notebooks executed by papermill: strict parameters, atomic output, no trace of the machine in the file."""
 
-import os
 import tempfile
 import warnings
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import nbformat
 import papermill
 
-from cdfsg.files import NOTEBOOKS
+from cdfsg.files import NOTEBOOKS, write_atomically
 from cdfsg.paper.experiments import Experiment
 
 OF_EXPERIMENTS = ("30_penalty_robustness", "40_gcca")
@@ -61,25 +60,24 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
         raise ValueError(f"{name} with parameters {parameters} needs an output of its own, not the notebook itself")
     _require_known(source, parameters or {})
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.stem, suffix=".ipynb.tmp")
-    os.close(handle)
-    try:
+    with tempfile.TemporaryDirectory() as scratch:
+        executed = Path(scratch) / source.name
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations inside the notebook machinery
             papermill.execute_notebook(
-                str(source), temporary, parameters or {}, progress_bar=False, kernel_name="python3",
+                str(source), str(executed), parameters or {}, progress_bar=False, kernel_name="python3",
                 cwd=str(target.parent), extra_arguments=["--log-level=CRITICAL"],  # the kernel's own chatter
             )  # fmt: skip
-        nbformat.write(scrubbed(nbformat.read(temporary, as_version=4)), temporary)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+        notebook = scrubbed(nbformat.read(executed, as_version=4))
+    write_atomically(target, nbformat.writes(notebook) + "\n")
     return target
 
 
 def scrubbed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Drop what differs between two equal executions: paths, times, versions, cell ids, standard error."""
+    """Drop what differs between two equal executions.
+
+    That is paths, times, versions, cell ids, standard error, and where printed text was cut.
+    """
     notebook.metadata = nbformat.from_dict(
         {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     )
@@ -88,8 +86,19 @@ def scrubbed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         kept = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
         cell.metadata = nbformat.from_dict(kept)
         if cell.cell_type == "code":
-            cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
+            cell.outputs = _joined([out for out in cell.outputs if out.get("name") != "stderr"])
     return notebook
+
+
+def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Outputs with neighbouring texts made one: where a kernel cuts its text in two depends on the moment."""
+    joined: list[nbformat.NotebookNode] = []
+    for out in outputs:
+        if out.output_type == "stream" and joined and joined[-1].output_type == "stream":
+            joined[-1].text += out.text
+        else:
+            joined.append(out)
+    return joined
 
 
 def _require_known(source: Path, parameters: dict[str, Any]) -> None:

@@ -106,3 +106,13 @@ def test_scrubbing_keeps_sources_tags_and_results(folder):
     assert [dict(cell.metadata) for cell in clean.cells] == [{}, {"tags": ["parameters"]}, {}]
     assert [out.output_type for out in clean.cells[2].outputs] == ["stream", "execute_result"]
     assert list(clean.metadata) == ["kernelspec"] and [cell.id for cell in clean.cells][0] == "cell-0"
+
+
+def test_printed_text_is_stored_in_one_piece_wherever_the_kernel_cut_it():
+    outputs = [nbformat.v4.new_output("stream", name="stdout", text=text) for text in ("one", "\n", "two\n")]
+    outputs.insert(2, nbformat.v4.new_output("stream", name="stderr", text="noise"))
+    outputs.append(nbformat.v4.new_output("display_data", data={"text/plain": "picture"}))
+    outputs.append(nbformat.v4.new_output("stream", name="stdout", text="three"))
+    cell = nbformat.v4.new_code_cell("", outputs=outputs)
+    (found,) = scrubbed(nbformat.v4.new_notebook(cells=[cell])).cells
+    assert [out.get("text", "picture") for out in found.outputs] == ["one\ntwo\n", "picture", "three"]
