@@ -12,9 +12,9 @@ from joblib import Parallel, delayed
 
 from cdfsg.datasets import DATASETS, DownloadError, load
 from cdfsg.files import QUICK, RECORDS, RUNS, write_atomically
-from cdfsg.paper import claims, experiments, notebooks, report
+from cdfsg.paper import claims, exact, experiments, notebooks, report
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
-from cdfsg.paper.run import key_of, run_betas, run_experiment
+from cdfsg.paper.run import key_of, run_ablations, run_betas, run_experiment
 from cdfsg.paper.select import select
 
 _Task = tuple[str, dict[str, str] | None, Path | None]
@@ -91,7 +91,10 @@ def _run_one(experiment: Experiment, jobs: int) -> pd.DataFrame:
     runs = run_experiment(experiment, RUNS, jobs)
     report.publish(experiment, runs)
     if experiment.betas:
-        report.publish_betas(experiment, run_betas(experiment, runs, RUNS, jobs))
+        report.publish_more(experiment, "betas", run_betas(experiment, runs, RUNS, jobs))
+    if experiment.treatments:
+        report.publish_more(experiment, "ablations", run_ablations(experiment, runs, RUNS, jobs))
+    exact.update(report.folder_of(experiment) / "exact.csv", experiment.dataset, experiment.ps)
     return runs
 
 

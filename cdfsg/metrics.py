@@ -59,6 +59,15 @@ def feasibility(K: Array) -> Array:
     return norms
 
 
+def spectral_feasibility(K: Array) -> Array:
+    """``|| X'MX - I ||_2`` per lane, shape (lanes,): the paper's text does not say which norm its Fea is."""
+    C = constraint(K)
+    finite = np.isfinite(C).all(axis=(-2, -1))
+    norms = np.full(len(C), np.nan)
+    norms[finite] = np.abs(np.linalg.eigvalsh(sym(C[finite]) - eye_like(C))).max(axis=-1)
+    return norms
+
+
 def objective(K: Array, merit: Merit, weights: Array | None = None) -> Array:
     """Fval: ``- sum_r sum_{i != j} c_ij g(t_ij,r)`` (p:GCCA) per lane, shape (lanes,)."""
     t = np.diagonal(K, axis1=-2, axis2=-1)
@@ -134,17 +143,28 @@ def generalised_eigenvalues(
     rtol : float
         Relative truncation of each view's spectrum.
     """
-    require_sizes(sizes, len(covariance))
-    views = view_slices(sizes)
-    c = pair_weights(len(sizes), weights)
-    roots = [truncated_inv_sqrt(covariance[view, view], rtol) for view in views]
-    whitened = np.zeros_like(covariance)
-    for i, left in enumerate(views):
-        for j, right in enumerate(views):
-            if i != j:
-                whitened[left, right] = c[i, j] * roots[i] @ covariance[left, right] @ roots[j]
-    values: Array = np.linalg.eigvalsh(sym(whitened))[::-1]
+    values: Array = np.linalg.eigvalsh(_whitened(covariance, sizes, weights, rtol)[0])[::-1]
     return values
+
+
+def minimiser(
+    covariance: Array, sizes: tuple[int, ...], p: int, weights: Array | None = None, rtol: float = SPECTRUM_RTOL
+) -> Array:
+    """An exact minimiser of ``f(X) = - tr(X' S_off X)`` over ``X'MX = I`` (identity merit), shape (n, p).
+
+    Its columns are the leading eigenvectors of the pencil of `generalised_eigenvalues`, whose other arguments are
+    the same.
+
+    Raises
+    ------
+    ValueError
+        If p is not in 1..n.
+    """
+    if not 1 <= p <= len(covariance):
+        raise ValueError(f"p must lie in 1..{len(covariance)}, the number of features, got {p}")
+    whitened, roots = _whitened(covariance, sizes, weights, rtol)
+    leading = np.linalg.eigh(whitened)[1][:, ::-1][:, :p]
+    return np.concatenate([root @ leading[view] for root, view in zip(roots, view_slices(sizes), strict=True)])
 
 
 def objective_bound(eigenvalues: Array, p: int, m: int, merit: Merit) -> float:
@@ -189,6 +209,22 @@ def orthogonalise(C: Array) -> tuple[Array, Array]:
         except ValueError:
             continue
     return N, defined
+
+
+def _whitened(
+    covariance: Array, sizes: tuple[int, ...], weights: Array | None, rtol: float
+) -> tuple[Array, list[Array]]:
+    """``M^(-1/2) S_off M^(-1/2)`` with M the block diagonal of the covariance S, and the roots of its blocks."""
+    require_sizes(sizes, len(covariance))
+    views = view_slices(sizes)
+    c = pair_weights(len(sizes), weights)
+    roots = [truncated_inv_sqrt(covariance[view, view], rtol) for view in views]
+    whitened = np.zeros_like(covariance)
+    for i, left in enumerate(views):
+        for j, right in enumerate(views):
+            if i != j:
+                whitened[left, right] = c[i, j] * roots[i] @ covariance[left, right] @ roots[j]
+    return sym(whitened), roots
 
 
 def _singular_sum(S1: Array, S2: Array, S12: Array) -> float:

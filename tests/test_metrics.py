@@ -151,3 +151,25 @@ def test_a_ridge_is_in_units_of_each_views_mean_variance(data):
     np.testing.assert_allclose(np.diag(shift)[:5], 0.1 * np.diag(S)[:5].mean())
     np.testing.assert_allclose(np.diag(shift)[5:], 0.1 * np.diag(S)[5:].mean())
     assert np.count_nonzero(shift - np.diag(np.diag(shift))) == 0
+
+
+@pytest.mark.parametrize("sizes, weights", [((5, 4), None), ((4, 3, 2), None), ((4, 3, 2), "given")])
+def test_the_minimiser_is_feasible_and_attains_the_bound_of_the_identity_merit(sizes, weights):
+    n = sum(sizes)
+    root = np.random.default_rng(7).standard_normal((3 * n, n))
+    covariance = root.T @ root / len(root)
+    c = np.array([[0, 2, 1], [2, 0, 0.5], [1, 0.5, 0.0]]) if weights else None
+    values = metrics.generalised_eigenvalues(covariance, sizes, c)
+    for p in (1, 3, n):
+        K = metrics.compress(metrics.minimiser(covariance, sizes, p, c)[:, None], covariance, sizes)
+        assert metrics.feasibility(K)[0] < 1e-10
+        np.testing.assert_allclose(metrics.objective(K, Identity(), c), -values[:p].sum(), rtol=1e-10, atol=1e-12)
+    with pytest.raises(ValueError, match=f"1..{n}.*got {n + 1}"):
+        metrics.minimiser(covariance, sizes, n + 1)
+
+
+def test_the_spectral_violation_is_the_largest_eigenvalue_and_nan_where_a_lane_is():
+    C = np.stack([np.diag([1.5, 0.2, 1.0]), np.diag([np.nan, 1, 1]), np.eye(3)])
+    K = (C / 2)[None, None].repeat(2, 0).repeat(2, 1)
+    np.testing.assert_allclose(metrics.spectral_feasibility(K), [0.8, np.nan, 0.0], atol=1e-15)
+    np.testing.assert_allclose(metrics.feasibility(K)[0], np.hypot(0.5, 0.8))

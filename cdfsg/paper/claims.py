@@ -134,7 +134,7 @@ def robust_to_beta(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> 
     if not experiment.betas:
         return []
     found = []
-    for solver, ends in tables.beta_ends(report.published_betas(experiment)).groupby("solver", sort=False):
+    for solver, ends in tables.beta_ends(report.published_more(experiment, "betas")).groupby("solver", sort=False):
         reference = ends.loc[np.isclose(ends["beta"], BETA), "quality"].iloc[0]
         for end in ends.itertuples():
             alike = abs(end.quality - reference) <= claim["loss"] * abs(reference)

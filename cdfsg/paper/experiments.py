@@ -39,6 +39,12 @@ LANDING_FIXED = {"fixed": (0.01, 2.0), "authors": (0.16, 0.5)}
 same step in our units, since scaling data by a turns (eta, omega) into (a^4 eta, omega / a^2), and theirs are
 scaled to [-1, 1]."""
 
+RSG_PLUS_PUBLISHED = (0.1, 0.01)
+"""(eta_q, eta_t) of RSG+ as its authors print them."""
+
+RSG_PLUS_GRID = tuple(product((0.5, 0.1, 0.05, 0.01, 0.005, 0.001), (0.1, 0.01, 0.001)))
+"""(eta_q, eta_t) of the tuned RSG+: the same budget of 18 points around the published ones."""
+
 OURS = ("CDFSG", "CDFSG-Ada")
 """The paper's own algorithms."""
 
@@ -60,6 +66,44 @@ TIMING_STARTS = (1,)
 
 
 @dataclass(frozen=True)
+class Treatment:
+    """One other reading of the setting: what is changed of the protocol, and for which solvers.
+
+    Step sizes are selected anew under a treatment, by the same rule on the same grid.  Landing keeps its fixed
+    settings.
+
+    Attributes
+    ----------
+    changes : dict
+        Fields of `Block` and their values.
+    solvers : tuple of str
+    every_p : bool
+        Whether it runs at every p of an experiment, or at the smallest only.
+    """
+
+    changes: dict[str, object]
+    solvers: tuple[str, ...] = OURS
+    every_p: bool = False
+
+
+TREATMENTS: dict[str, Treatment] = {
+    "raw": Treatment({"centred": False}, (*OURS, "Landing")),
+    "shared": Treatment({"shared": True}),
+    "file": Treatment({"shared": True, "order": None}),
+    **{
+        f"{name}={value:g}": Treatment({"constants": ((name, value),)}, ("CDFSG-Ada",), every_p=True)
+        for name, values in {"eta1": (0.0, 0.99), "eta2": (0.9, 0.99), "epsilon": (1e-4, 1e-2)}.items()
+        for value in values
+    },
+}
+"""Ablations: pixels/255 without centring; one minibatch for theta and xi; the same in the file's order (two
+independent streams have no common file order); and each of Ada's constants on either side of 0.9, 0.999, 1e-8."""
+
+ORDERS = tuple(range(1, 11))
+"""Data orders of the treatment "orders": one initial point and the selected settings, to see what the order does."""
+
+
+@dataclass(frozen=True)
 class Block:
     """Lanes that run together: the unit of work, of a file and of resumption.
 
@@ -71,7 +115,7 @@ class Block:
     role : str
         ``tuning``, ``reported``, ``trace`` or ``timing``.
     variant : str
-        Which treatment of the solver: ``grid``, ``fixed``, ``authors``, ``tuned``, ``permuted``, ``file``.
+        Which settings: ``grid``, ``fixed``, ``authors``, ``tuned``, ``permuted``, ``file``; or a treatment.
     order : int or None
         Seed of the data order; None is the file's order.
     starts : tuple of int
@@ -80,6 +124,10 @@ class Block:
         The solver's hyper-parameters; every start runs with each of them.
     shared : bool
         One minibatch for theta and xi.
+    centred : bool
+        Whether the data's mean is subtracted.
+    constants : tuple of (str, float)
+        Parameters of the solver that differ from its defaults.
     """
 
     dataset: str
@@ -93,6 +141,8 @@ class Block:
     starts: tuple[int, ...]
     settings: tuple[tuple[float, ...], ...]
     shared: bool = False
+    centred: bool = True
+    constants: tuple[tuple[str, float], ...] = ()
     beta: float = BETA
     mu: float = MU
     trace_points: int = 0
@@ -131,6 +181,8 @@ class Experiment:
         Batch size of the figure panels.
     betas : tuple of float
         Penalty parameters of the robustness panels, none if the paper has no such panels.
+    treatments : tuple of str
+        Ablations, by their name in `TREATMENTS`, or "orders".
     """
 
     table: str
@@ -144,6 +196,7 @@ class Experiment:
     starts: tuple[int, ...] = REPORTED_STARTS
     tuning_seeds: tuple[tuple[int, int], ...] = TUNING_SEEDS
     betas: tuple[float, ...] = ()
+    treatments: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -171,8 +224,51 @@ class Experiment:
                     blocks.append(final)
                 if base.batch_size == self.trace_batch_size:
                     blocks.append(replace(final, role="trace", trace_points=TRACE_POINTS))
-                if variant != "authors":
+                if variant not in ("authors", "tuned"):  # the time does not depend on the step sizes
                     blocks += [replace(final, role="timing", starts=(start,)) for start in TIMING_STARTS]
+        return blocks
+
+    def ablation_tuning(self) -> list[Block]:
+        """Tuning runs of CDFSG and CDFSG-Ada under every treatment."""
+        return [
+            block
+            for name, base in self._treated()
+            if base.solver in OURS
+            for block in _tuning(self, replace(base, variant=name))
+        ]
+
+    def ablation_runs(
+        self,
+        selected: dict[tuple[int, int, str], tuple[float, ...]],
+        treated: dict[str, dict[tuple[int, int, str], tuple[float, ...]]],
+    ) -> list[Block]:
+        """Reported runs under every treatment, and one run under each of `ORDERS` without any.
+
+        Parameters
+        ----------
+        selected : dict
+            Settings selected without a treatment, as for `second_stage`.
+        treated : dict
+            Treatment to the settings selected under it.
+        """
+        blocks = []
+        for name, base in self._treated():
+            key = (base.batch_size, base.p, base.solver)
+            if base.solver == "Landing":
+                blocks += [
+                    replace(base, variant=f"{name} {variant}", settings=(settings,))
+                    for variant, settings in LANDING_FIXED.items()
+                ]
+            elif key in treated.get(name, {}):
+                blocks.append(replace(base, variant=name, settings=(treated[name][key],)))
+        if "orders" in self.treatments:
+            blocks += [
+                replace(base, variant="orders", order=order, starts=base.starts[:1], settings=(selected[key],))
+                for base in self._bases()
+                for key in [(base.batch_size, base.p, base.solver)]
+                for order in ORDERS
+                if base.solver in OURS and base.p == min(self.ps) and key in selected
+            ]
         return blocks
 
     def beta_stage(self, selected: dict[tuple[int, int, str], tuple[float, ...]]) -> list[Block]:
@@ -191,6 +287,12 @@ class Experiment:
             and base.batch_size == self.trace_batch_size and base.p == min(self.ps)
         ]  # fmt: skip
 
+    def _treated(self) -> Iterator[tuple[str, Block]]:
+        for name, base in product([n for n in self.treatments if n in TREATMENTS], self._bases()):
+            treatment = TREATMENTS[name]
+            if base.solver in treatment.solvers and (treatment.every_p or base.p == min(self.ps)):
+                yield name, replace(base, **treatment.changes)  # type: ignore[arg-type]
+
     def _bases(self) -> Iterator[Block]:
         for l, p, solver in product(self.batch_sizes, self.ps, self.solvers):  # noqa: E741
             yield Block(
@@ -199,38 +301,54 @@ class Experiment:
 
 
 def grid_of(solver: str) -> tuple[tuple[float, ...], ...]:
-    """The 18-point grid of a solver; empty for RSG+, which runs with its published constants."""
-    return {"CDFSG": GRID, "CDFSG-Ada": GRID, "Landing": LANDING_GRID}.get(solver, ())
+    """The 18-point grid of a solver; empty for one that runs with given settings only."""
+    return {"CDFSG": GRID, "CDFSG-Ada": GRID, "Landing": LANDING_GRID, "RSG+": RSG_PLUS_GRID}.get(solver, ())
 
 
 def _first_stage(experiment: Experiment, base: Block) -> list[Block]:
+    tuning = _tuning(experiment, base)
     if base.solver == "RSG+":
-        return [
-            replace(base, variant="permuted", settings=((),)),
-            replace(base, variant="file", settings=((),), order=None),
-        ]
-    grid = grid_of(base.solver)
-    tuning = [
-        replace(base, role="tuning", order=order, starts=(start,), settings=grid)
-        for order, start in experiment.tuning_seeds
-    ]
+        permuted = replace(base, variant="permuted", settings=(RSG_PLUS_PUBLISHED,))
+        return [*tuning, permuted, replace(permuted, variant="file", order=None)]
     if base.solver == "Landing":
         fixed = [
             replace(base, variant=variant, settings=(settings,)) for variant, settings in LANDING_FIXED.items()
         ]
         return tuning + fixed
-    return [*tuning, replace(base, settings=grid)]
+    return [*tuning, replace(base, settings=grid_of(base.solver))]
+
+
+def _tuning(experiment: Experiment, base: Block) -> list[Block]:
+    """The whole grid from each tuning seed; where a treatment takes the file's order, in that."""
+    return [
+        replace(
+            base,
+            role="tuning",
+            order=None if base.order is None else order,
+            starts=(start,),
+            settings=grid_of(base.solver),
+        )
+        for order, start in experiment.tuning_seeds
+    ]
 
 
 def _final_settings(
     base: Block, selected: dict[tuple[int, int, str], tuple[float, ...]]
 ) -> list[tuple[str, tuple[float, ...]]]:
-    if base.solver == "RSG+":
-        return [("permuted", ())]
-    fixed = list(LANDING_FIXED.items()) if base.solver == "Landing" else []
-    variant = "tuned" if base.solver == "Landing" else "grid"
+    given = {"Landing": list(LANDING_FIXED.items()), "RSG+": [("permuted", RSG_PLUS_PUBLISHED)]}
+    fixed = given.get(base.solver, [])
+    variant = "tuned" if fixed else "grid"
     key = (base.batch_size, base.p, base.solver)
     return fixed + ([(variant, selected[key])] if key in selected else [])
+
+
+_TREATED = {
+    ("mnist", "identity"): (*TREATMENTS, "orders"),
+    ("nmnist", "identity"): ("raw", "shared", "file", "epsilon=0.01", "orders"),
+    ("mnist", "huber"): ("raw",),
+    ("nmnist", "huber"): ("raw",),
+}
+"""Ablations cost as much as a table each: all where the paper has most to compare with, fewer elsewhere."""
 
 
 def _of_paper(table: str, dataset: str, merit: str, measure: str) -> Experiment:
@@ -246,6 +364,7 @@ def _of_paper(table: str, dataset: str, merit: str, measure: str) -> Experiment:
         solvers=(*solvers, "RSG+") if measure == "pcc" else solvers,
         trace_batch_size=100,
         betas=BETAS if dataset == "mnist" else (),
+        treatments=_TREATED.get((dataset, merit), ()),
     )
 
 
@@ -274,6 +393,7 @@ QUICK = Experiment(
     starts=(1, 2, 3),
     tuning_seeds=((101, 101),),
     betas=(0.01, 0.1, 1.0),
+    treatments=("raw", "shared", "eta2=0.9", "orders"),
 )
 """The same pipeline in seconds on a small real data set that the paper does not have."""
 

@@ -19,14 +19,15 @@ from cdfsg.paper.experiments import DIVERGED_FEA, Block
 
 COLUMNS = (
     "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "start",
-    "s1", "s2", "eta", "omega", "samples", "status", "stopped_at",
+    "s1", "s2", "eta", "omega", "eta_q", "eta_t", "samples", "status", "stopped_at",
     "quality", "bound", "pcc", "pcc_paired",
-    "fval", "fea", "pcc_post", "fea_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth",
+    "fval", "fea", "fea_spectral", "pcc_post", "fea_post", "fea_spectral_post", "fval_post",
+    "pcc_orth", "fea_orth", "fval_orth",
     "lanes", "block_seconds", "provenance", "key",
 )  # fmt: skip
 """Columns of a record: one row per run, or per run and point of a curve."""
 
-SETTINGS = ("s1", "s2", "eta", "omega")
+SETTINGS = ("s1", "s2", "eta", "omega", "eta_q", "eta_t")
 SAME_RUN = ["batch_size", "p", "solver", "variant", *SETTINGS]
 """Columns that the runs of one cell of a grid share."""
 

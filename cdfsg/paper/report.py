@@ -34,20 +34,20 @@ def publish(experiment: Experiment, runs: pd.DataFrame) -> None:
     records.write(runs[traced], folder / f"{name}-curves.csv")
 
 
-def publish_betas(experiment: Experiment, runs: pd.DataFrame) -> None:
-    """Write the records of the curves under other penalty parameters."""
-    records.write(runs, folder_of(experiment) / f"{stem(experiment, runs)}-betas.csv")
+def publish_more(experiment: Experiment, what: str, runs: pd.DataFrame) -> None:
+    """Write further records of an experiment: its "betas" or its "ablations"."""
+    records.write(runs, folder_of(experiment) / f"{stem(experiment, runs)}-{what}.csv")
 
 
-def published_betas(experiment: Experiment) -> pd.DataFrame:
-    """Read the published curves under other penalty parameters.
+def published_more(experiment: Experiment, what: str) -> pd.DataFrame:
+    """Read further records: "betas", curves under other penalty parameters; "ablations", other readings of the setting.
 
     Raises
     ------
     FileNotFoundError
         If they are missing; the message says how to make them.
     """
-    return records.read([_require_file(experiment, "-betas")])
+    return records.read([_require_file(experiment, f"-{what}")])
 
 
 def is_published(experiment: Experiment) -> bool:

@@ -5,7 +5,7 @@ import io
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,35 +28,37 @@ from cdfsg.solvers.lanes import Outcome, initial_points, run
 
 
 @lru_cache(maxsize=4)
-def views_of(dataset: str) -> Views:
+def views_of(dataset: str, centred: bool = True) -> Views:
     """The data set, loaded once per process."""
-    return load(dataset)
+    return load(dataset) if centred else views_of(dataset).with_centring(False)
 
 
 @lru_cache(maxsize=4)
-def covariance_of(dataset: str) -> Array:
-    """The exact covariance of a data set, kept on disk: with thousands of columns it takes half a minute."""
-    return _kept("covariance", dataset, lambda views: views.covariance)
+def covariance_of(dataset: str, centred: bool = True) -> Array:
+    """The exact second moment of a data set, kept on disk: with thousands of columns it takes half a minute."""
+    return _kept("covariance", views_of(dataset, centred), lambda views: views.covariance)
 
 
 @lru_cache(maxsize=4)
-def eigenvalues_of(dataset: str) -> Array:
+def eigenvalues_of(dataset: str, centred: bool = True) -> Array:
     """Generalised eigenvalues of a data set, kept on disk: with two views they are its canonical correlations."""
     return _kept(
-        "eigenvalues", dataset, lambda views: metrics.generalised_eigenvalues(covariance_of(dataset), views.sizes)
+        "eigenvalues",
+        views_of(dataset, centred),
+        lambda views: metrics.generalised_eigenvalues(covariance_of(dataset, centred), views.sizes),
     )
 
 
 def solver_of(block: Block) -> Solver[Any]:
     """The solver of a block with its fixed parameters."""
     kind = SOLVERS[block.solver]
-    takes = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: getattr(block, name) for name in ("beta",) if name in takes})
+    beta = {"beta": block.beta} if hasattr(kind, "beta") else {}
+    return kind(**beta, **dict(block.constants))
 
 
 def compute(block: Block) -> pd.DataFrame:
     """Run a block and evaluate each of its runs exactly (in float64, on the full data)."""
-    views = views_of(block.dataset)
+    views = views_of(block.dataset, block.centred)
     solver = solver_of(block)
     problem = SampledGCCA(views.sizes, make_merit(block.merit, block.mu))
     starts = np.repeat(block.starts, len(block.settings))
@@ -90,31 +92,36 @@ def evaluate(block: Block, solver: Solver[Any], views: Views, X: Array, tracker:
     ``quality`` is what the rule for step sizes weighs against Fea: PCC in classical CCA, else Fval as a share of
     its ``bound``.
 
-    A metric that does not exist is NaN: feasibility for RSG+ (which solves another constraint), and the
-    paper's post-processing where its p-by-p matrix is not positive definite.
+    A metric that does not exist is NaN: feasibility for solvers of another constraint, and the paper's
+    post-processing where its p-by-p matrix is not positive definite.  Correlations are of centred variables, so
+    PCC is that of the centred data also where the solver saw them raw; Fea and Fval are those of its own problem.
     """
     merit = make_merit(block.merit, block.mu)
-    eigenvalues = eigenvalues_of(block.dataset)
-    attainable = eigenvalues[: block.p].sum()  # the denominator of PCC
-    K = metrics.compress(X, covariance_of(block.dataset), views.sizes)
+    K = metrics.compress(X, covariance_of(block.dataset, block.centred), views.sizes)
     fea = metrics.feasibility(K)
-    constrained = solver.name != "RSG+"
-    finite = np.isfinite(fea) & ((fea <= DIVERGED_FEA) | (not constrained))
+    finite = np.isfinite(fea) & ((fea <= DIVERGED_FEA) | (not solver.joint))
     K[:, :, ~finite] = np.nan
     columns: dict[str, Array] = {"status": np.where(finite, "done", "diverged")}
-    forms = {"": K}
-    if constrained:
+    factors = {"": np.broadcast_to(np.eye(block.p), metrics.constraint(K).shape)}
+    if solver.joint:
         approximate = tracker if tracker is not None else _minibatch_constraint(block, views, X)
-        forms["_post"] = metrics.transform(K, metrics.orthogonalise(approximate)[0])
-        forms["_orth"] = metrics.transform(K, metrics.orthogonalise(metrics.constraint(K))[0])
-    for suffix, form in forms.items():
+        factors["_post"] = metrics.orthogonalise(approximate)[0]
+        factors["_orth"] = metrics.orthogonalise(metrics.constraint(K))[0]
+    for suffix, factor in factors.items():
+        form = metrics.transform(K, factor)
         columns["fval" + suffix] = metrics.objective(form, merit)
-        if constrained:
+        if solver.joint:
             columns["fea" + suffix] = metrics.feasibility(form)
-        if views.n_views == 2:
-            columns["pcc" + suffix] = metrics.tcc(form) / attainable
+            if suffix != "_orth":  # there both are rounding
+                columns["fea_spectral" + suffix] = metrics.spectral_feasibility(form)
     if views.n_views == 2:
-        columns["pcc_paired"] = metrics.paired_correlations(K) / attainable
+        attainable = eigenvalues_of(block.dataset)[: block.p].sum()  # the denominator of PCC
+        centred = K if block.centred else metrics.compress(X, covariance_of(block.dataset), views.sizes)
+        centred[:, :, ~finite] = np.nan
+        for suffix, factor in factors.items():
+            columns["pcc" + suffix] = metrics.tcc(metrics.transform(centred, factor)) / attainable
+        columns["pcc_paired"] = metrics.paired_correlations(centred) / attainable
+    eigenvalues = eigenvalues_of(block.dataset, block.centred)
     bound = metrics.objective_bound(eigenvalues, block.p, views.n_views, merit)
     classical = views.n_views == 2 and merit.name == "identity"
     columns["quality"] = columns["pcc"] if classical else columns["fval"] / bound
@@ -147,9 +154,20 @@ def run_betas(experiment: Experiment, runs: pd.DataFrame, folder: Path, jobs: in
     return run_blocks(experiment.beta_stage(select(runs)), folder, jobs)
 
 
+def run_ablations(experiment: Experiment, runs: pd.DataFrame, folder: Path, jobs: int) -> pd.DataFrame:
+    """Every treatment of an experiment: its own selection of step sizes, then the reported runs at them.
+
+    `runs` of the experiment select the settings for the runs in other data orders.
+    """
+    tuning = run_blocks(experiment.ablation_tuning(), folder, jobs)
+    treated = {str(name): select(group) for name, group in tuning.groupby("variant")}
+    final = run_blocks(experiment.ablation_runs(select(runs), treated), folder, jobs)
+    return pd.concat([tuning, final], ignore_index=True)
+
+
 def key_of(block: Block) -> str:
     """Content key of a block on the data as they are on this machine."""
-    return records.content_key(block, data_key(views_of(block.dataset)))
+    return records.content_key(block, data_key(views_of(block.dataset, block.centred)))
 
 
 def data_key(views: Views) -> str:
@@ -213,10 +231,9 @@ def _compute_and_write(block: Block, path: Path) -> tuple[Block, float]:
     return block, time.perf_counter() - began
 
 
-def _kept(what: str, dataset: str, make: Callable[[Views], Array]) -> Array:
-    views = views_of(dataset)
+def _kept(what: str, views: Views, make: Callable[[Views], Array]) -> Array:
     key = hashlib.sha256(f"{data_key(views)} {records.code_digest()}".encode()).hexdigest()[:16]
-    path = KEPT / f"{dataset}-{what}-{key}.npy"
+    path = KEPT / f"{views.name}-{what}-{key}.npy"
     if not path.exists():
         buffer = io.BytesIO()
         np.save(buffer, make(views))

@@ -7,8 +7,8 @@ from cdfsg.paper.experiments import ELIGIBLE_FEA
 from cdfsg.paper.records import SAME_RUN, SETTINGS
 
 METRICS = (
-    "quality", "pcc", "pcc_paired", "fval", "fea",
-    "pcc_post", "fea_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth",
+    "quality", "pcc", "pcc_paired", "fval", "fea", "fea_spectral",
+    "pcc_post", "fea_post", "fea_spectral_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth",
 )  # fmt: skip
 
 
@@ -39,13 +39,14 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
 def select(runs: pd.DataFrame) -> dict[tuple[int, int, str], tuple[float, ...]]:
     """Settings of each (batch size, p, solver) that maximise quality - Fea, averaged over the tuning runs.
 
-    Cells with a diverged run or with Fea > 1 in any run are out; a key is missing where no cell is left.
+    Cells with a diverged run or with Fea > 1 in any run are out; a key is missing where no cell is left.  Solvers
+    of another constraint have no Fea: for them quality decides alone.
     """
     cells = summarise(runs[runs["role"] == "tuning"])
-    cells = cells[(cells["n_diverged"] == 0) & (cells["fea_worst"] <= ELIGIBLE_FEA)]
+    cells = cells[(cells["n_diverged"] == 0) & ~(cells["fea_worst"] > ELIGIBLE_FEA)]
     chosen = {}
     for (batch_size, p, solver), group in cells.groupby(["batch_size", "p", "solver"]):
-        best = group.loc[(group["quality"] - group["fea"]).idxmax()]
+        best = group.loc[(group["quality"] - group["fea"].fillna(0)).idxmax()]
         chosen[int(batch_size), int(p), str(solver)] = settings_of(best)
     return chosen
 

@@ -51,6 +51,7 @@ class CDFSG:
     streams: ClassVar = 2
     passes: ClassVar = 1
     start_from: ClassVar = "normal"
+    joint: ClassVar = True
 
     def __post_init__(self) -> None:
         """Refuse a penalty parameter that is not positive."""

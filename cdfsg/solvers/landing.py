@@ -32,6 +32,7 @@ class Landing:
     streams: ClassVar = 1
     passes: ClassVar = 1
     start_from: ClassVar = "normal"
+    joint: ClassVar = True
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Any sampled problem will do."""

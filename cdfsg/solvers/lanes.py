@@ -78,6 +78,8 @@ class Solver(Protocol[S]):
         Passes over the data; the paper's solvers make one.
     start_from : {"normal", "uniform"}
         Distribution behind the initial points, see `initial_points`.
+    joint : bool
+        Whether its constraint is the paper's joint ``X'MX = I``; only then its Fea means anything.
     """
 
     name: ClassVar[str]
@@ -85,6 +87,7 @@ class Solver(Protocol[S]):
     streams: ClassVar[int]
     passes: ClassVar[int]
     start_from: ClassVar[str]
+    joint: ClassVar[bool]
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Raise `Refusal` for what this solver cannot do."""

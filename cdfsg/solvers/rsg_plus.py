@@ -19,40 +19,40 @@ class FactoredState(State):
 
     Q: Array = lane_axis(1)
     T: Array = lane_axis(1)
+    eta_q: Array = lane_axis(0)
+    eta_t: Array = lane_axis(0)
 
 
 @dataclass(frozen=True)
 class RSGPlus:
-    """Riemannian stochastic gradient on ``X_i = Q_i T_i``, with the published constants.
+    """Riemannian stochastic gradient on ``X_i = Q_i T_i``; the published constants are the defaults.
 
     The published scheme makes two passes: the first turns Q towards the principal components of each view
     (stochastic power iteration on sums over the batch), the second is the method itself.  The published code
     times only the second; here the time is of both.  The published start is an orthonormalised matrix of
-    uniform entries.
+    uniform entries.  The settings of a lane are the steps ``eta_q`` of the orthonormal and ``eta_t`` of the
+    p-by-p factors; the published ones are 0.1 and 0.01.
 
     Attributes
     ----------
     gamma : float
         Step of the first pass.
-    eta_q, eta_t : float
-        Steps of the orthonormal and of the p-by-p factor.
     weight : float
         Weight w of the whitening term.
     """
 
     gamma: float = 0.01
-    eta_q: float = 0.1
-    eta_t: float = 0.01
     weight: float = 0.1
     name: ClassVar = "RSG+"
-    settings: ClassVar[tuple[str, ...]] = ()
+    settings: ClassVar[tuple[str, ...]] = ("eta_q", "eta_t")
     streams: ClassVar = 1
     passes: ClassVar = 2
     start_from: ClassVar = "uniform"
+    joint: ClassVar = False
 
     def __post_init__(self) -> None:
         """Refuse constants that are not positive."""
-        require_positive(gamma=self.gamma, eta_q=self.eta_q, eta_t=self.eta_t, weight=self.weight)
+        require_positive(gamma=self.gamma, weight=self.weight)
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Refuse more than two views, other merits, views that are not centred, and p that does not divide l."""
@@ -78,7 +78,7 @@ class RSGPlus:
         _, lanes, p = X0.shape
         Q = qf(X0, problem.slices)
         T = np.broadcast_to(np.eye(p, dtype=X0.dtype), (2, lanes, p, p)).copy()
-        return FactoredState(X=Q.copy(), C=T[0], Q=Q, T=T)
+        return FactoredState(X=Q.copy(), C=T[0], Q=Q, T=T, eta_q=settings["eta_q"], eta_t=settings["eta_t"])
 
     def step(self, problem: SampledProblem, state: FactoredState, draw: Draw, number: int) -> None:
         """One batch of the power iteration (pass 0) or of the method (pass 1)."""
@@ -111,11 +111,11 @@ class RSGPlus:
         V += self.weight * state.Q
         R = -lane_gram(AQ, other)  # Q_i' G_i
         R = normalise_columns(R - np.swapaxes(R, -1, -2)) / 2
-        state.T = (T @ _qf_small(eye_like(R) - self.eta_t * R)).reshape(state.T.shape)
+        state.T = (T @ _qf_small(eye_like(R) - np.tile(state.eta_t, m)[:, None, None] * R)).reshape(state.T.shape)
         for view in problem.slices:
             Q = state.Q[view]
             V[view] -= lane_product(Q, lane_gram(V[view], Q))
-            V[view] = Q - self.eta_q * normalise_columns_tall(V[view])
+            V[view] = Q - state.eta_q[:, None] * normalise_columns_tall(V[view])
         state.Q = qf(V, problem.slices)
         state.X = np.concatenate([lane_product(state.Q[view], state.T[i]) for i, view in enumerate(problem.slices)])
         state.C = lane_gram(state.X[:p], state.X[:p])  # bounded; a lane that failed is NaN in every row

@@ -5,7 +5,7 @@ import hashlib
 import pandas as pd
 
 from cdfsg.paper.experiments import Block, Experiment
-from cdfsg.paper.records import COLUMNS
+from cdfsg.paper.records import COLUMNS, SETTINGS
 from cdfsg.solvers import SOLVERS
 
 TINY = Experiment(
@@ -29,6 +29,7 @@ BLOCK = Block(
 GOOD = {
     "status": "done", "stopped_at": -1, "samples": 1700, "provenance": "original", "block_seconds": 1.0,
     "quality": 0.9, "bound": -2.2, "pcc": 0.9, "pcc_paired": 0.9, "fval": -2.0, "fea": 0.1,
+    "fea_spectral": 0.08, "fea_spectral_post": 0.08,
     "pcc_post": 0.9, "fea_post": 0.1, "fval_post": -2.0, "pcc_orth": 0.9, "fea_orth": 0.0, "fval_orth": -2.0,
 }  # fmt: skip
 
@@ -48,4 +49,4 @@ def fake(*blocks, **numbers):
         for setting in block.settings
     ]  # fmt: skip
     frame = pd.DataFrame(rows).reindex(columns=list(COLUMNS))
-    return frame.astype({name: float for name in ("order", "s1", "s2", "eta", "omega")})
+    return frame.astype({name: float for name in ("order", *SETTINGS)})

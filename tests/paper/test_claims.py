@@ -80,7 +80,7 @@ def test_landing_fails_at_a_small_batch_size_where_a_run_diverges(runs):
 def test_consistency_over_beta_is_measured_from_the_papers_beta(monkeypatch, runs):
     blocks = EXPERIMENT.beta_stage({(100, 5, "CDFSG"): CHOSEN})
     curves = pd.concat([fake(block, beta=block.beta) for block in blocks], ignore_index=True)
-    monkeypatch.setattr(report, "published_betas", lambda experiment: curves)
+    monkeypatch.setattr(report, "published_more", lambda experiment, what: curves)
     claim = {"loss": 0.03}
     assert not failing(claims.robust_to_beta(claim, EXPERIMENT, runs))
     curves.loc[curves["beta"] == 10, "quality"] = 0.8
@@ -113,7 +113,7 @@ def test_every_claim_names_a_test_and_a_surrogate_is_no_evidence(monkeypatch, ru
         [fake(block, beta=block.beta) for block in EXPERIMENT.beta_stage({(100, 5, "CDFSG"): CHOSEN})],
         ignore_index=True,
     )
-    monkeypatch.setattr(report, "published_betas", lambda experiment: curves)
+    monkeypatch.setattr(report, "published_more", lambda experiment, what: curves)
     table = claims.ledger()
     assert (table["of"] > 0).all() and table["says"].str.endswith(".").all()
     runs["provenance"] = "surrogate"

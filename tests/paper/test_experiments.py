@@ -1,7 +1,16 @@
 import pytest
 
 from cdfsg.paper import experiments
-from cdfsg.paper.experiments import EXPERIMENTS, GRID, QUICK, find, grid_of
+from cdfsg.paper.experiments import (
+    EXPERIMENTS,
+    GRID,
+    OURS,
+    QUICK,
+    RSG_PLUS_PUBLISHED,
+    TREATMENTS,
+    find,
+    grid_of,
+)
 
 ALL = [*EXPERIMENTS.values(), QUICK]
 
@@ -32,8 +41,9 @@ def test_the_grid_is_the_eighteen_points_of_the_paper():
     assert grid_of("CDFSG") == grid_of("CDFSG-Ada") == GRID
 
 
-def test_landing_is_tuned_on_as_many_points_and_rsg_plus_on_none():
-    assert len(set(grid_of("Landing"))) == 18 and grid_of("RSG+") == ()
+def test_landing_and_rsg_plus_are_tuned_on_as_many_points():
+    assert len(set(grid_of("Landing"))) == len(set(grid_of("RSG+"))) == 18
+    assert RSG_PLUS_PUBLISHED in grid_of("RSG+")
 
 
 def test_the_parameters_of_the_paper_reach_every_block(experiment):
@@ -73,9 +83,11 @@ def test_the_tuned_solvers_are_tuned_and_shown_on_the_same_grid(experiment):
     assert tuned_on == {grid_of("Landing")}
     fixed = {b.variant: b.settings for b in landing if b.role == "reported"}
     assert fixed == {"fixed": ((0.01, 2.0),), "authors": ((0.16, 0.5),)}
-    rsg_plus = {b.variant: (b.order, b.settings, b.role) for b in first if b.solver == "RSG+"}
-    both = {"permuted": (1, ((),), "reported"), "file": (None, ((),), "reported")}
-    assert rsg_plus == (both if experiment.measure == "pcc" else {})  # it is a method for classical CCA alone
+    rsg_plus = [b for b in first if b.solver == "RSG+"]
+    given = {b.variant: (b.order, b.settings) for b in rsg_plus if b.role == "reported"}
+    both = {"permuted": (1, (RSG_PLUS_PUBLISHED,)), "file": (None, (RSG_PLUS_PUBLISHED,))}
+    assert given == (both if experiment.measure == "pcc" else {})  # it is a method for classical CCA alone
+    assert {b.settings for b in rsg_plus if b.role == "tuning"} == ({grid_of("RSG+")} if given else set())
 
 
 def test_no_two_blocks_are_the_same_work(experiment):
@@ -92,18 +104,45 @@ def test_the_second_stage_runs_at_the_selected_settings_and_only_there(experimen
     assert {b.batch_size for b in second if b.role == "trace"} == {experiment.trace_batch_size}
     timed = {(b.batch_size, b.p, b.solver) for b in second if b.role == "timing"}
     assert timed >= set(chosen) and all(b.lanes == 1 for b in second if b.role == "timing")
+    assert {b.variant for b in second if b.role == "timing"} <= {"grid", "fixed", "permuted"}
     assert {b.variant for b in second if b.role == "reported"} == {"tuned"}
 
 
 def test_the_second_stage_skips_what_has_no_selected_setting(experiment):
     chosen = selected(experiment)
     size, p = experiment.trace_batch_size, experiment.ps[0]
-    for solver in ("CDFSG", "Landing"):
-        del chosen[size, p, solver]
+    for solver in ("CDFSG", "Landing", "RSG+"):
+        chosen.pop((size, p, solver), None)
     second = [b for b in experiment.second_stage(chosen) if (b.batch_size, b.p) == (size, p)]
     assert not [b for b in second if b.solver == "CDFSG" or b.variant == "tuned"]
     assert {b.variant for b in second if b.solver == "Landing"} == {"fixed", "authors"}
     assert {b.role for b in second if b.solver == "CDFSG-Ada"} == {"trace", "timing"}
+
+
+def test_an_ablation_changes_what_its_name_says_and_nothing_else(experiment):
+    chosen = selected(experiment)
+    treated = {name: {key: grid_of(key[2])[7] for key in chosen} for name in experiment.treatments}
+    tuning, final = experiment.ablation_tuning(), experiment.ablation_runs(chosen, treated)
+    assert len({*tuning, *final, *blocks_of(experiment)}) == len(tuning) + len(final) + len(blocks_of(experiment))
+    plain = {(b.batch_size, b.p, b.solver): b for b in experiment.first_stage() if b.variant in ("grid", "fixed")}
+    for block in (*tuning, *final):
+        name = block.variant.split(" ")[0]
+        differs = {key for key, value in vars(plain[block.batch_size, block.p, block.solver]).items()
+                   if getattr(block, key) != value}  # fmt: skip
+        expected = {"order"} if name == "orders" else set(TREATMENTS[name].changes)
+        assert differs - {"role", "variant", "starts", "settings", "order"} == expected - {"order"}
+    for block in final:
+        key = (block.batch_size, block.p, block.solver)
+        if block.solver in OURS:
+            assert block.settings == ((chosen if block.variant == "orders" else treated[block.variant])[key],)
+    assert {b.variant for b in tuning} == set(experiment.treatments) - {"orders"}
+    assert {b.order for b in tuning if b.variant == "file"} <= {None}
+
+
+def test_an_ablation_without_an_eligible_cell_is_not_run():
+    experiment = QUICK
+    kept = experiment.ablation_runs({}, {"shared": {}})
+    assert {(b.solver, b.variant) for b in kept} == {("Landing", "raw fixed"), ("Landing", "raw authors")}
 
 
 def test_an_experiment_is_found_by_data_set_merit_and_profile():

@@ -9,6 +9,7 @@ import pytest
 from cdfsg.datasets import DownloadError
 from cdfsg.paper import report
 from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.run import compute, key_of, views_of
 from cdfsg.paper.select import METRICS, select
 from cdfsg.paper.verdicts import verdicts
@@ -52,7 +53,7 @@ def test_the_papers_first_table_is_published():
 
 def test_every_run_of_the_experiment_is_published_once(published, blocks):
     what = ["batch_size", "p", "solver", "role", "variant"]
-    runs = published.drop_duplicates([*what, "order", "start", "s1", "s2", "eta", "omega"])
+    runs = published.drop_duplicates([*what, "order", "start", *SETTINGS])
     expected = {}
     for block in blocks:
         cell = tuple(getattr(block, name) for name in what)
@@ -69,7 +70,7 @@ def test_the_published_curves_under_other_penalty_parameters_are_of_this_code(ex
     if not experiment.betas:
         pytest.skip("the paper has no such curves for this experiment")
     expected = {key_of(block) for block in experiment.beta_stage(select(published))}
-    assert set(report.published_betas(experiment)["key"]) == expected, "run make reproduce"
+    assert set(report.published_more(experiment, "betas")["key"]) == expected, "run make reproduce"
 
 
 @pytest.mark.parametrize("solver", ["CDFSG", "CDFSG-Ada"])

@@ -11,14 +11,15 @@ from tests.paper.fakes import BLOCK, fake
 
 CHANGED = {
     "dataset": "mnist", "merit": "huber", "batch_size": 50, "p": 4, "solver": "CDFSG-Ada", "role": "reported",
-    "variant": "fixed", "order": None, "starts": (101,), "settings": ((0.5, 0.1),), "shared": True,
+    "variant": "fixed", "order": None, "starts": (101,), "settings": ((0.5, 0.1),), "shared": True, "centred": False,
+    "constants": (("eta1", 0.5),),
     "beta": 0.2, "mu": 0.1, "trace_points": 3,
 }  # fmt: skip
 
 
 def test_records_come_back_from_their_files_exactly_as_they_were(tmp_path):
     runs = fake(BLOCK, pcc=1 / 3, fea=2.9735703503204296e-15, fval=float("nan"), block_seconds=0.1 + 0.2)
-    other = fake(replace(BLOCK, solver="RSG+", settings=((),), order=None), pcc=0.1, fea=float("nan"))
+    other = fake(replace(BLOCK, solver="RSG+", settings=((0.1, 0.01),), order=None), pcc=0.1, fea=float("nan"))
     records.write(runs, tmp_path / "a.csv")
     records.write(other, tmp_path / "b.csv")
     found = records.read([tmp_path / "a.csv", tmp_path / "b.csv"])

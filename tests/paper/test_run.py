@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_limits
 from cdfsg.files import ROOT
 from cdfsg.paper import records, run
 from cdfsg.paper.experiments import Block
-from cdfsg.paper.run import compute, key_of, run_blocks, run_experiment
+from cdfsg.paper.run import compute, key_of, run_blocks, run_experiment, solver_of
+from cdfsg.paper.select import select
 from tests.paper.fakes import TINY
 
 BLOCK = Block(
@@ -101,7 +102,7 @@ def test_a_run_that_ends_too_far_from_the_constraint_has_diverged_though_it_was_
 
 
 def test_rsg_plus_has_neither_a_feasibility_nor_a_post_processing():
-    frame = compute(replace(BLOCK, solver="RSG+", settings=((),), variant="file", order=None))
+    frame = compute(replace(BLOCK, solver="RSG+", settings=((0.1, 0.01),), variant="file", order=None))
     assert set(frame["status"]) == {"done"} and frame[["pcc", "pcc_paired", "fval"]].notna().all(axis=None)
     assert (
         frame[["fea", "pcc_post", "fea_post", "fval_post", "fea_orth", "order", "s1"]].isna().all(axis=None)
@@ -151,7 +152,7 @@ def test_a_block_that_fails_leaves_no_file_and_keeps_what_was_finished(tmp_path,
 
 
 def test_one_process_and_two_give_the_same_records(tmp_path):
-    others = [("RSG+", ()), ("Landing", (0.05, 1.0)), ("CDFSG-Ada", (0.5, 0.01))]
+    others = [("RSG+", (0.1, 0.01)), ("Landing", (0.05, 1.0)), ("CDFSG-Ada", (0.5, 0.01))]
     blocks = [BLOCK, *(replace(BLOCK, solver=solver, settings=(setting,)) for solver, setting in others)]
     assert_same(run_blocks(blocks, tmp_path / "two", 2), run_blocks(blocks, tmp_path / "one", 1))
     assert len(os.listdir(tmp_path / "two")) == 4
@@ -241,3 +242,35 @@ def test_a_curve_whose_lanes_all_diverge_keeps_its_later_points():
     frame = compute(replace(BLOCK, role="trace", trace_points=4, settings=((0.5, 50.0),)))
     assert sorted(set(frame["samples"])) == [0, 400, 800, 1300, 1700]
     assert set(frame[frame["samples"] == 1700]["status"]) == {"diverged"}
+
+
+def test_on_raw_data_the_problem_is_that_of_the_raw_moments_and_pcc_still_that_of_centred_data():
+    raw = compute(replace(BLOCK, centred=False, settings=((0.25, 0.001),), starts=(1,)))
+    plain = compute(replace(BLOCK, settings=((0.25, 0.001),), starts=(1,)))
+    assert set(raw["status"]) == {"done"}
+    assert (raw["bound"] < plain["bound"] * 1.01).all()  # the means alone are a pair of perfectly correlated directions
+    assert (raw["fval"] / plain["fval"] > 2).all() and raw["pcc"].between(0, 1).all()
+    np.testing.assert_allclose(raw["pcc_orth"], raw["pcc"], rtol=1e-6)
+    assert set(raw["key"]) != set(plain["key"])
+
+
+def test_constants_of_a_block_reach_its_solver():
+    block = replace(BLOCK, solver="CDFSG-Ada", constants=(("epsilon", 0.5), ("eta1", 0.0)))
+    solver = solver_of(block)
+    assert (solver.beta, solver.epsilon, solver.eta1, solver.eta2) == (0.1, 0.5, 0.0, 0.999)
+    assert not hasattr(solver_of(replace(BLOCK, solver="Landing")), "beta")
+
+
+def test_ablations_are_selected_anew_and_run_at_what_was_selected(tmp_path):
+    experiment = replace(TINY, solvers=("CDFSG", "Landing"), treatments=("raw", "shared", "orders"))
+    runs = run_experiment(experiment, tmp_path, 1)
+    found = run.run_ablations(experiment, runs, tmp_path, 1)
+    assert set(found["variant"]) >= {"raw", "shared", "raw fixed", "raw authors", "orders"}
+    for name in ("raw", "shared"):
+        mine = found[found["variant"] == name]
+        final = mine[mine["role"] == "reported"]
+        chosen = select(mine)
+        assert {(a, b) for a, b in zip(final["s1"], final["s2"], strict=True)} == set(chosen.values())
+    orders = found[found["variant"] == "orders"]
+    assert sorted(orders["order"]) == list(range(1, 11)) and set(orders["start"]) == {1}
+    assert orders["quality"].nunique() == 10

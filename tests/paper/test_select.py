@@ -107,7 +107,9 @@ def test_a_cell_with_one_diverged_run_has_no_mean_and_says_how_many_diverged():
     assert table.loc[1:, ["pcc", "fea", "fval", "pcc_orth"]].notna().all(axis=None)
 
 
-def test_runs_without_settings_are_a_cell_too():
-    rsg_plus = Block("digits", "identity", 100, 2, "RSG+", "reported", "permuted", 1, (1, 2, 3), ((),))
-    table = summarise(fake(rsg_plus, fea=np.nan))
-    assert list(table["runs"]) == [3] and list(table["quality"]) == [0.9]
+def test_a_solver_of_another_constraint_is_selected_by_quality_alone():
+    settings = ((0.1, 0.01), (0.5, 0.01))
+    rsg_plus = Block("digits", "identity", 100, 2, "RSG+", "tuning", "grid", 101, (101,), settings)
+    runs = fake(rsg_plus, fea=np.nan)
+    runs["quality"] = [0.7, 0.8]
+    assert select(runs) == {(100, 2, "RSG+"): (0.5, 0.01)}

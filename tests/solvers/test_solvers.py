@@ -19,7 +19,7 @@ GOOD = {
     "CDFSG": {"s1": 0.5, "s2": 0.1},
     "CDFSG-Ada": {"s1": 0.5, "s2": 0.01},
     "Landing": {"eta": 0.3, "omega": 0.5},
-    "RSG+": {},
+    "RSG+": {"eta_q": 0.1, "eta_t": 0.01},
 }
 KNOWN = (0.9, 0.8, 0.6, 0.4)
 
@@ -241,7 +241,7 @@ def test_rsg_plus_keeps_its_factors_orthonormal():
 def test_rsg_plus_refuses_what_it_cannot_do_and_says_why(problem, views, size, words):
     X0 = initial_points(RSGPlus(), 64, 2, (0,))
     with pytest.raises(Refusal, match=words):
-        run(RSGPlus(), problem, views, X0, {}, size, 5)
+        run(RSGPlus(), problem, views, X0, {"eta_q": [0.1], "eta_t": [0.01]}, size, 5)
 
 
 def test_a_shared_minibatch_serves_as_theta_and_xi_and_gives_other_numbers(known):
@@ -310,7 +310,9 @@ def test_a_singular_block_stops_its_lane_of_rsg_plus_and_not_the_others():
     X0 = initial_points(RSGPlus(), 64, 2, (1, 2, 3))
     X0[:, 1, 1] = X0[:, 1, 0]  # no two orthonormal columns come of it
     problem = SampledGCCA(views.sizes, Identity())
-    outcome = run(RSGPlus(), problem, views, X0, {}, 20, 5, dtype=np.float64)
+    settings = {"eta_q": np.full(3, 0.1), "eta_t": np.full(3, 0.01)}
+    outcome = run(RSGPlus(), problem, views, X0, settings, 20, 5, dtype=np.float64)
     assert outcome.stopped_at[1] > 0 and list(outcome.stopped_at[[0, 2]]) == [-1, -1]
-    alone = run(RSGPlus(), problem, views, X0[:, [0, 2]], {}, 20, 5, dtype=np.float64)
+    two = {name: values[:2] for name, values in settings.items()}
+    alone = run(RSGPlus(), problem, views, X0[:, [0, 2]], two, 20, 5, dtype=np.float64)
     np.testing.assert_allclose(outcome.X[:, [0, 2]], alone.X, rtol=1e-8, atol=1e-10)
