@@ -82,7 +82,9 @@ def _data(_: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    for experiment in chosen(arguments.only):
+    kept = chosen(arguments.only)
+    for number, experiment in enumerate(kept, start=1):
+        print(f"Table {number} of {len(kept)}: {experiment.table}, {experiment.name}", file=sys.stderr, flush=True)
         runs = _run_one(experiment, arguments.jobs)
         print(f"{experiment.name}: {len(runs)} records in {report.folder_of(experiment)}")
 
@@ -116,6 +118,7 @@ def _status(arguments: argparse.Namespace) -> None:
 def _verdict(_: argparse.Namespace) -> None:
     table = report.write_verdicts()
     report.write_into_readme("ledger", report.ledger(table))
+    report.write_into_readme("reasons", report.reasons_in_words(report.write_reasons(table)))
     asserted = claims.ledger()
     write_atomically(RECORDS / "claims.csv", asserted.to_csv(index=False, lineterminator="\n"))
     report.write_into_readme("claims", claims.markdown(asserted))

@@ -1,7 +1,7 @@
 """Figures from records: each is a picture (SVG and PNG) with the plotted numbers (CSV), in fixed bytes."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from cdfsg.files import FIGURES, write_atomically
+from cdfsg.paper.experiments import TREATMENTS
 from cdfsg.paper.reported import QUANTITIES
+from cdfsg.paper.tables import EXACT
 from cdfsg.paper.verdicts import JUDGED_VARIANT
+from cdfsg.solvers import SOLVERS
 
 # Okabe and Ito's palette: told apart with every common form of colour blindness.
 SERIES: dict[tuple[str, str], dict[str, Any]] = {
@@ -24,8 +27,13 @@ SERIES: dict[tuple[str, str], dict[str, Any]] = {
     ("Landing", "fixed"): {"label": "Landing, fixed", "color": "#009E73"},
     ("Landing", "tuned"): {"label": "Landing, tuned like CDFSG", "color": "#009E73", "linestyle": "--"},
     ("RSG+", "permuted"): {"label": "RSG+", "color": "#666666"},
+    ("RSG+", "tuned"): {"label": "RSG+, tuned like CDFSG", "color": "#666666", "linestyle": "--"},
 }
 _SERIES_OF = {solver: (solver, variant) for solver, variant in JUDGED_VARIANT.items()}
+_TREATMENT_COLOURS = {
+    "protocol": "black", "raw": "#CC79A7", "shared": "#009E73", "file": "#666666",
+    "eta1": "#56B4E9", "eta2": "#E69F00", "epsilon": "#D55E00",
+}  # fmt: skip
 VERDICT_COLOURS = {
     "match": "#bfe3c8",
     "better": "#8fc7e8",
@@ -75,7 +83,11 @@ def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
             ).reset_index()
         )
     bands = pd.concat(frames, ignore_index=True)
-    return bands[~((bands["solver"] == "RSG+") & (bands["quantity"] == "fea"))].reset_index(drop=True)
+    return bands[~((bands["quantity"] == "fea") & bands["solver"].map(_has_no_fea))].reset_index(drop=True)
+
+
+def _has_no_fea(solver: str) -> bool:
+    return not SOLVERS[solver].joint
 
 
 def curves(bands: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
@@ -142,8 +154,11 @@ def beta_ends(ends: pd.DataFrame, limit: float, title: str) -> Figure:
         return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
-def verdict_map(verdicts: pd.DataFrame, title: str) -> Figure:
-    """The paper's table as a picture: in each cell our number over the paper's, coloured by the verdict."""
+def verdict_map(verdicts: pd.DataFrame, title: str, bounds: Mapping[int, float] | None = None) -> Figure:
+    """The paper's table as a picture: in each cell our number over the paper's, coloured by the verdict.
+
+    `bounds` gives by p the lowest Fval of a feasible point, to stand beside the columns of Fval.
+    """
     quantities = list(dict.fromkeys(verdicts["quantity"]))
     rows = list(dict.fromkeys(zip(verdicts["batch_size"], verdicts["solver"], strict=True)))
     ps = sorted(verdicts["p"].unique())
@@ -166,7 +181,8 @@ def verdict_map(verdicts: pd.DataFrame, title: str) -> Figure:
             side.set_visible(False)
         for k, p in enumerate(ps):
             middle = (k + 0.5) * len(quantities)
-            axis.text(middle, -0.95, f"p = {p}", ha="center", va="bottom", fontweight="bold")
+            words = f"p = {p}" + (f", no feasible Fval below {bounds[p]:.2f}" if bounds else "")
+            axis.text(middle, -0.95, words, ha="center", va="bottom", fontweight="bold")
         swatches = [
             plt.Rectangle((0, 0), 1, 1, facecolor=VERDICT_COLOURS[word]) for word in VERDICT_COLOURS
         ]
@@ -246,13 +262,73 @@ def landing(table: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
         return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
+def tuned(table: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
+    """Quality and Fea against the batch size; dashed are the competitors' tuned settings."""
+    ps = sorted(table["p"].unique())
+    with plt.rc_context(_STYLE):
+        figure, axes = _panels(2, len(ps), sharex=True, sharey="row")
+        for (i, quantity), (j, p) in product(enumerate(("quality", "fea")), enumerate(ps)):
+            axis, panel = axes[i, j], table[table["p"] == p]
+            for (solver, variant), style in SERIES.items():
+                line = panel[(panel["solver"] == solver) & (panel["variant"] == variant)].sort_values("batch_size")
+                if line[quantity].notna().any():
+                    axis.plot(line["batch_size"], line[quantity], marker="o", ms=4, lw=1.6, **style)
+            axis.set_title(f"p = {p}" if i == 0 else "")
+            _batch_size_axis(axis, table["batch_size"])
+        axes[0, 0].set_ylabel(QUALITY[measure])
+        axes[1, 0].set(ylabel="feasibility violation", yscale="log")
+        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+
+
+def treatments(table: pd.DataFrame, orders: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
+    """Quality and Fea under each treatment against the batch size, a column per solver and p.
+
+    The bars are what ten data orders do to the untreated runs.
+    """
+    columns = list(dict.fromkeys(zip(table["p"], table["solver"], strict=True)))
+    columns = [c for c in columns if table[_is_at(table, c)]["treatment"].nunique() > 1]
+    with plt.rc_context(_STYLE):
+        figure, axes = _panels(2, len(columns), sharex=True, sharey="row")
+        for (i, quantity), (j, column) in product(enumerate(("quality", "fea")), enumerate(columns)):
+            axis, panel, spread = axes[i, j], table[_is_at(table, column)], orders[_is_at(orders, column)]
+            axis.vlines(spread["batch_size"], spread[f"{quantity}_low"], spread[f"{quantity}_high"],
+                        color="black", lw=7, alpha=0.2)  # fmt: skip
+            for name, line in panel.groupby("treatment", sort=False):
+                axis.plot(line["batch_size"], line[quantity], marker="o", ms=3.5, **_treatment_style(str(name)))
+            axis.set_title(f"{column[1]}, p = {column[0]}" if i == 0 else "")
+            _batch_size_axis(axis, table["batch_size"])
+        axes[0, 0].set_ylabel(QUALITY[measure])
+        axes[1, 0].set(ylabel="feasibility violation", yscale="log")
+        handles = [
+            Line2D([], [], marker="o", ms=3.5, label=name, **_treatment_style(name))
+            for name in table["treatment"].unique()
+        ]
+        handles.append(Line2D([], [], color="black", lw=7, alpha=0.2, label="range over ten data orders"))
+        return _finish(figure, title, handles)
+
+
+def _is_at(table: pd.DataFrame, column: tuple[int, str]) -> pd.Series:
+    return (table["p"] == column[0]) & (table["solver"] == column[1])
+
+
+def _treatment_style(name: str) -> dict[str, Any]:
+    """A colour per kind of treatment; the two values of a constant differ in the line."""
+    kind, _, value = name.partition("=")
+    style = {"color": _TREATMENT_COLOURS.get(kind, "#999999"), "lw": 2.2 if not value and kind == "protocol" else 1.3}
+    others = [other for other in TREATMENTS if other.startswith(kind + "=")]
+    return style | {"ls": "--" if name in others[1:] else "-"}
+
+
 def times(table: pd.DataFrame, title: str) -> Figure:
-    """Time of a run as a multiple of CDFSG's, ours (solid) beside the paper's (dashed)."""
+    """Time of a run as a multiple of CDFSG's: ours solid, the paper's dashed, the exact solver's dotted."""
     ps = sorted(table["p"].unique())
     with plt.rc_context(_STYLE):
         figure, axes = _panels(1, len(ps), sharey=True, height=3.4)
         for axis, p in zip(axes[0], ps, strict=True):
             for solver, line in table[table["p"] == p].groupby("solver"):
+                if solver == EXACT:
+                    axis.plot(line["batch_size"], line["ratio"], "k:", lw=1.4, label=solver)
+                    continue
                 colour = SERIES[_SERIES_OF[solver]]["color"]
                 axis.plot(line["batch_size"], line["ratio"], "o-", ms=4, color=colour, label=solver)
                 axis.plot(line["batch_size"], line["reported_ratio"], "*--", ms=7, lw=1, color=colour)
@@ -348,6 +424,7 @@ def _batch_size_axis(axis: Axes, sizes: pd.Series) -> None:
     axis.set(xscale="log", xlabel="batch size l", xlim=(ticks[0] / 1.25, ticks[-1] * 1.25))
     axis.set_xticks(ticks, [str(tick) for tick in ticks])
     axis.minorticks_off()
+    axis.label_outer()
     axis.grid(alpha=0.25)
 
 

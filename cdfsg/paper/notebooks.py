@@ -2,6 +2,7 @@
 
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ import papermill
 from cdfsg.files import NOTEBOOKS, write_atomically
 from cdfsg.paper.experiments import Experiment
 
-OF_EXPERIMENTS = ("30_penalty_robustness", "40_gcca")
+OF_EXPERIMENTS: dict[str, Callable[[Experiment], bool]] = {
+    "30_penalty_robustness": lambda experiment: bool(experiment.betas),
+    "40_gcca": lambda experiment: True,
+    "41_ablations": lambda experiment: "orders" in experiment.treatments,
+}
 """The notebooks with parameters, executed for each experiment that they fit."""
 EXAMPLE = "mnist-identity"
 """The experiment that the notebooks with parameters show as they are."""
@@ -26,7 +31,7 @@ def names() -> list[str]:
 
 def of_experiment(experiment: Experiment) -> list[str]:
     """The notebooks that show an experiment."""
-    return [name for name in OF_EXPERIMENTS if experiment.betas or name != "30_penalty_robustness"]
+    return [name for name, shows in OF_EXPERIMENTS.items() if shows(experiment)]
 
 
 def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | None = None) -> Path:

@@ -6,8 +6,10 @@ import pandas as pd
 
 from cdfsg.files import FIGURES, QUICK, RECORDS, ROOT, write_atomically
 from cdfsg.paper import records
-from cdfsg.paper.experiments import EXPERIMENTS, Experiment
-from cdfsg.paper.reported import printed
+from cdfsg.paper.experiments import EXPERIMENTS, ORDERS, TREATMENTS, Experiment
+from cdfsg.paper.reasons import COLUMNS as REASON_COLUMNS
+from cdfsg.paper.reasons import MISMATCHES, counts, reasons
+from cdfsg.paper.reported import INAPPLICABLE, printed
 from cdfsg.paper.verdicts import VERDICTS, attainability, is_surrogate, judged_ours, verdicts
 
 ALIKE = 0.02
@@ -50,6 +52,27 @@ def published_more(experiment: Experiment, what: str) -> pd.DataFrame:
     return records.read([_require_file(experiment, f"-{what}")])
 
 
+def published_ablations(experiment: Experiment) -> pd.DataFrame:
+    """Read the published ablations; no rows where an experiment has none."""
+    return published_more(experiment, "ablations") if experiment.treatments else records.read([])
+
+
+def published_exact(experiment: Experiment) -> pd.DataFrame:
+    """Read the exact solver's results on the experiment's data set.
+
+    Raises
+    ------
+    FileNotFoundError
+        If they are missing; the message says how to make them.
+    """
+    path = folder_of(experiment) / "exact.csv"
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame({"dataset": []})
+    mine = table[table["dataset"] == experiment.dataset]
+    if mine.empty:
+        raise FileNotFoundError(f"{path} has nothing of {experiment.dataset}; make it with: make {_target(experiment)}")
+    return mine.reset_index(drop=True)
+
+
 def is_published(experiment: Experiment) -> bool:
     """Whether there are records of an experiment."""
     return any((folder_of(experiment) / f"{name}.csv").exists() for name in _stems(experiment))
@@ -78,6 +101,27 @@ def write_verdicts() -> pd.DataFrame:
     table = pd.concat(frames, ignore_index=True)
     write_atomically(RECORDS / "verdicts.csv", table.to_csv(index=False, lineterminator="\n"))
     return table
+
+
+def write_reasons(judged: pd.DataFrame) -> pd.DataFrame:
+    """Find the reasons of every number that differs, and write ``data/records/reasons.csv``."""
+    frames = []
+    for experiment in EXPERIMENTS.values():
+        part = judged[judged["table"] == experiment.table]
+        if part["verdict"].isin(MISMATCHES).any():
+            frames.append(reasons(experiment, part, published(experiment), published_ablations(experiment)))
+    table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(REASON_COLUMNS))
+    write_atomically(RECORDS / "reasons.csv", table.to_csv(index=False, lineterminator="\n"))
+    return table
+
+
+def reasons_in_words(table: pd.DataFrame) -> str:
+    """How many numbers of each solver differ for which first reason, as a Markdown table."""
+    found = counts(table)
+    lines = ["| solver | numbers | " + " | ".join(found.columns) + " |", "|---|" + "--:|" * (len(found.columns) + 1)]
+    for solver, row in found.iterrows():
+        lines.append(f"| {solver} | {row.sum()} | " + " | ".join(str(n or "") for n in row) + " |")
+    return "\n".join(lines)
 
 
 def read_verdicts() -> pd.DataFrame:
@@ -110,11 +154,12 @@ def summary(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) ->
     if judged.empty:
         return f"{experiment.name}: {len(runs)} records; the paper has no table to judge them by"
     if is_surrogate(runs):
-        return f"{experiment.table}: {len(judged)} printed numbers, not compared: the data are a surrogate"
+        return f"{experiment.table}: {len(judged)} cells, not compared: the data are a surrogate"
     ours = judged_ours(judged)
     rows = attainability(experiment, runs)
     return (
-        f"{experiment.table}: {len(judged)} printed numbers\n"
+        f"{experiment.table}: {judged['reported'].notna().sum()} printed numbers, "
+        f"{judged['reported'].isna().sum()} dashes\n"
         f"  CDFSG and CDFSG-Ada at our rule's settings: {int(ours['good'].sum())} of {len(ours)} match or better\n"
         f"  rows whose printed numbers a grid point attains: {int(rows['attainable'].sum())} of {len(rows)}\n"
         f"{count_verdicts(judged).to_string()}"
@@ -122,8 +167,11 @@ def summary(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) ->
 
 
 def ledger(verdicts_table: pd.DataFrame) -> str:
-    """The count of verdicts per table and solver as a Markdown table; times are left out, they are never judged."""
-    judged = verdicts_table[verdicts_table["quantity"] != "time_s"]
+    """The count of verdicts per table and solver as a Markdown table.
+
+    Left out are times, which are never judged, and quantities that a solver does not have.
+    """
+    judged = verdicts_table[(verdicts_table["quantity"] != "time_s") & (verdicts_table["flag"] != INAPPLICABLE)]
     head = "| table | solver | numbers | " + " | ".join(VERDICTS) + " |"
     lines = [head, "|---|---|" + "--:|" * (len(VERDICTS) + 1)]
     for (table, solver), rows in judged.groupby(["table", "solver"], sort=False):
@@ -213,6 +261,21 @@ def check_betas(experiment: Experiment, ends: pd.DataFrame) -> None:
         _require(list(rows["beta"]) == sorted(experiment.betas), f"{solver} did not run under every beta")
 
 
+def check_ablations(experiment: Experiment, table: pd.DataFrame, orders: pd.DataFrame) -> None:
+    """Raise unless every treatment ran at every batch size, and the untreated runs in every data order.
+
+    Raises
+    ------
+    AssertionError
+        The message names what fails.
+    """
+    for name in set(experiment.treatments) & set(TREATMENTS):
+        sizes = set(table.loc[table["treatment"] == name, "batch_size"])
+        _require(sizes == set(experiment.batch_sizes), f"{name} did not run at every batch size")
+    if "orders" in experiment.treatments:
+        _require(bool((orders["runs"] == len(ORDERS)).all()), "a data order is missing")
+
+
 def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> None:
     """Raise unless the records are complete and sound and the conclusion stands.
 
@@ -226,8 +289,7 @@ def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> N
     _require(bool(final["pcc"].dropna().between(0, 1 + 1e-9).all()), "a PCC lies outside [0, 1]")
     lowest = (final["fval_orth"] - final["bound"]).min()
     _require(not lowest < -1e-6, f"a feasible point lies {-lowest:.1e} below the bound of Fval")
-    constrained = final[final["solver"] != "RSG+"]
-    worst = constrained["fea_orth"].max()
+    worst = final["fea_orth"].max()
     _require(worst < 1e-8, f"exact post-processing leaves a feasibility violation of {worst:.1e}")
     if not experiment.table:
         return
@@ -251,8 +313,11 @@ def _require_file(experiment: Experiment, suffix: str) -> Path:
     for path in paths:
         if path.exists():
             return path
-    target = "reproduce" if experiment.table else "quick"
-    raise FileNotFoundError(f"{paths[0]} is missing; make it with: make {target}")
+    raise FileNotFoundError(f"{paths[0]} is missing; make it with: make {_target(experiment)}")
+
+
+def _target(experiment: Experiment) -> str:
+    return "reproduce" if experiment.table else "quick"
 
 
 def _require(holds: bool, words: str) -> None:

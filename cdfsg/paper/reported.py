@@ -57,6 +57,10 @@ def tolerance_of(quantity: str) -> Tolerance:
     return known[quantity] if quantity in known else known[quantity.split("_")[0]]
 
 
+INAPPLICABLE = "inapplicable"
+"""Flag of a dash that stands for a quantity which the solver does not have."""
+
+
 def printed(table: str) -> pd.DataFrame:
     """Cells of one of the paper's tables.
 
@@ -64,8 +68,8 @@ def printed(table: str) -> pd.DataFrame:
     -------
     DataFrame
         Columns ``table, dataset, merit, batch_size, p, solver, quantity, reported, bold, flag``; `reported` is
-        NaN where the paper prints a dash for a run that diverged.  RSG+ has dashes where a quantity does not
-        apply to it; those are no cells.
+        NaN where the paper prints a dash: for a run that diverged, or, with the flag `INAPPLICABLE`, because RSG+
+        has another constraint and no post-processing.
 
     Raises
     ------
@@ -76,5 +80,5 @@ def printed(table: str) -> pd.DataFrame:
     cells = cells[cells["table"] == table].rename(columns={"value": "reported"})
     if cells.empty:
         raise ValueError(f"the paper has no table {table!r} in {PAPER / 'tables.csv'}")
-    inapplicable = (cells["solver"] == "RSG+") & cells["reported"].isna()
-    return cells[~inapplicable].reset_index(drop=True)
+    cells.loc[(cells["solver"] == "RSG+") & cells["reported"].isna(), "flag"] = INAPPLICABLE
+    return cells.reset_index(drop=True)

@@ -4,18 +4,17 @@ import numpy as np
 import pandas as pd
 
 from cdfsg import metrics
-from cdfsg.paper.experiments import MU, OURS, Experiment
+from cdfsg.paper.experiments import MU, Experiment
 from cdfsg.paper.records import SETTINGS
-from cdfsg.paper.reported import QUANTITIES, printed
+from cdfsg.paper.reported import printed
 from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.select import select, settings_of, summarise
-from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, higher_is_better, is_comparable, judge, judged_ours, timing
+from cdfsg.paper.verdicts import JUDGED_VARIANT, ROW, higher_is_better, is_comparable, judged_ours, timing
 from cdfsg.solvers import SOLVERS
 
+EXACT = "exact solver"
+"""The batch eigensolver in a table of times."""
 RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
-MISSED = (
-    "l", "p", "solver", "quantity", "paper", "ours", "s1", "s2", "there", "quality_there", "fea_there", "paper_fea",
-)  # fmt: skip
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2)
 
 
@@ -57,46 +56,26 @@ def landing_three_ways(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFra
     return _beside_the_paper(experiment, runs, table.sort_values([*ROW, "variant"], ignore_index=True))
 
 
-def missed(judged: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of CDFSG and CDFSG-Ada that came out worse, and what another choice in the grid would give.
-
-    That choice is, of the grid points where this number would not be worse, the one with the largest quality - Fea.
-
-    Returns
-    -------
-    DataFrame
-        One row per such number: its place, ``paper``, ``ours``; that grid point ``s1, s2``, its value ``there`` and
-        its ``quality_there, fea_there``, NaN if there is none; and the paper's own ``paper_fea``.
-    """
-    cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
-    worse = judged[judged["solver"].isin(OURS) & judged["verdict"].isin(["worse", "diverged-ours"])]
-    rows = []
-    for number in worse.itertuples():
-        grid = cells[(cells[ROW] == [number.batch_size, number.p, number.solver]).all(axis=1)]
-        words = [judge(number.reported, v, number.quantity, number.provenance, "") for v in grid[number.quantity]]
-        good = grid[np.isin(words, ["match", "better"])]
-        there = good.loc[(good["quality"] - good["fea"]).idxmax()] if len(good) else {}
-        target = judged[(judged[ROW] == [number.batch_size, number.p, number.solver]).all(axis=1)]
-        target = target.set_index("quantity")["reported"]
-        rows.append(
-            {
-                "l": number.batch_size, "p": number.p, "solver": number.solver,
-                "quantity": QUANTITIES[number.quantity], "paper": number.reported, "ours": number.reproduced,
-                "s1": there.get("s1"), "s2": there.get("s2"), "there": there.get(number.quantity),
-                "quality_there": there.get("quality"), "fea_there": there.get("fea"), "paper_fea": target["fea"],
-            }
-        )  # fmt: skip
-    return pd.DataFrame(rows, columns=[*MISSED])
+def bounds(runs: pd.DataFrame) -> dict[int, float]:
+    """The lowest Fval that a feasible point can have, by p; for the identity merit it is the optimum."""
+    return {int(p): float(bound) for p, bound in runs.groupby("p")["bound"].first().items()}
 
 
-def solver_times(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
+def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame | None = None) -> pd.DataFrame:
     """Seconds of one run alone on one core, and as a ratio to CDFSG's, beside the paper's.
 
+    Parameters
+    ----------
+    experiment : Experiment
+    runs : DataFrame
+    exact : DataFrame, optional
+        Records of the exact solver, see `cdfsg.paper.exact`; they enter for the identity merit, which they solve.
+
     Returns
     -------
     DataFrame
-        One row per (batch size, p, solver): ``seconds, ratio`` and the printed ``reported_seconds,
-        reported_ratio`` (NaN without a table of the paper or on a surrogate).
+        One row per (batch size, p, solver), `EXACT` among them: ``seconds, ratio`` and the printed
+        ``reported_seconds, reported_ratio`` (NaN without a table of the paper or on a surrogate).
     """
     table = pd.DataFrame(
         [
@@ -105,6 +84,10 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
             if variant == JUDGED_VARIANT[solver]
         ]
     )
+    if exact is not None and experiment.merit == "identity":
+        places = table[["batch_size", "p"]].drop_duplicates()
+        solved = places.merge(exact[["p", "seconds"]], on="p").assign(solver=EXACT)
+        table = pd.concat([table, solved], ignore_index=True)
     table["ratio"] = table["seconds"] / _of_cdfsg(table, "seconds")
     if not is_comparable(experiment, runs):
         return table.assign(reported_seconds=np.nan, reported_ratio=np.nan)

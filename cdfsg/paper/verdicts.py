@@ -118,6 +118,17 @@ def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:
         )
 
 
+def printed_rows(experiment: Experiment) -> dict[tuple[int, int, str], pd.Series]:
+    """The paper's comparable numbers by (batch size, p, solver), a Series by quantity each, without rows of dashes."""
+    rows = {}
+    for key, targets in printed(experiment.table).groupby(ROW):
+        comparable = np.array([tolerance_of(quantity).comparable for quantity in targets["quantity"]])
+        targets = targets[comparable & (targets["flag"] == "")]
+        if targets["reported"].notna().all():
+            rows[key] = targets.set_index("quantity")["reported"]
+    return rows
+
+
 def final_cells(runs: pd.DataFrame) -> pd.DataFrame:
     """The cell that stands for each (batch size, p, solver): the selected one, or the fixed setting."""
     cells = summarise(runs[runs["role"] == "reported"])
@@ -155,18 +166,16 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(columns=columns)
     cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
     rows = []
-    for key, targets in printed(experiment.table).groupby(ROW):
-        candidates = cells[(cells[ROW] == pd.Series(key, index=ROW)).all(axis=1)]
-        comparable = np.array([tolerance_of(quantity).comparable for quantity in targets["quantity"]])
-        targets = targets[comparable & (targets["flag"] == "")]
-        if candidates.empty or targets["reported"].isna().any():
+    for key, targets in printed_rows(experiment).items():
+        candidates = cells[(cells[ROW] == list(key)).all(axis=1)]
+        if candidates.empty:
             continue
-        differences = candidates[list(targets["quantity"])].to_numpy() - targets["reported"].to_numpy()
-        gaps = np.abs(differences) / [tolerance_of(t.quantity).around(t.reported) for t in targets.itertuples()]
+        differences = candidates[list(targets.index)].to_numpy() - targets.to_numpy()
+        gaps = np.abs(differences) / [tolerance_of(quantity).around(value) for quantity, value in targets.items()]
         distances = np.where(np.isnan(gaps).any(axis=1), np.inf, gaps.max(axis=1))
         best = int(distances.argmin())
         farthest = int(gaps[best].argmax())
-        quantity = str(targets["quantity"].iloc[farthest])
+        quantity = str(targets.index[farthest])
         rows.append(
             {
                 **dict(zip(ROW, key, strict=True)),

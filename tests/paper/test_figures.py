@@ -21,6 +21,8 @@ from cdfsg.paper.figures import (
     times,
     trace_bands,
     trade_off,
+    treatments,
+    tuned,
     verdict_map,
 )
 from cdfsg.paper.figures import claims as claims_figure
@@ -46,7 +48,6 @@ def traces(ps=(2, 4)):
     frames = []
     for number, (solver, variant) in enumerate(SERIES):
         for p in ps:
-            setting = () if solver == "RSG+" else (0.5, 0.1)
             block = Block(
                 "digits",
                 "identity",
@@ -57,7 +58,7 @@ def traces(ps=(2, 4)):
                 variant,
                 1,
                 (1, 2, 3),
-                (setting,),
+                ((0.5, 0.1),),
                 trace_points=2,
             )
             for samples in (0, 900, 1700):
@@ -107,7 +108,7 @@ def test_bands_come_from_traces_alone_and_rsg_plus_has_none_of_feasibility():
     runs = traces()
     other = runs.assign(role="reported", pcc=9.0)
     bands = trace_bands(pd.concat([other, runs], ignore_index=True))
-    assert bands["high"].max() < 9 and len(bands) == 5 * 2 * 3 * 3 - 2 * 3
+    assert bands["high"].max() < 9 and len(bands) == 6 * 2 * 3 * 3 - 2 * 2 * 3
     assert set(bands[bands["solver"] == "RSG+"]["quantity"]) == {"pcc", "fval"}
 
 
@@ -119,7 +120,7 @@ def test_the_curves_show_the_median_of_every_series_in_a_column_of_panels_per_p(
         for row, quantity in enumerate(("pcc", "fea")):
             panel = figure.axes[2 * row + column]
             lines = {line.get_label(): line for line in panel.lines}
-            assert len(lines) == (5 if quantity == "pcc" else 4) == len(panel.collections)
+            assert len(lines) == (6 if quantity == "pcc" else 4) == len(panel.collections)
             mine = bands.query(f"p == {p} and quantity == '{quantity}' and solver == 'CDFSG'")
             assert lines["CDFSG"].get_xdata().tolist() == [0, 900, 1700]
             assert lines["CDFSG"].get_ydata().tolist() == mine["median"].tolist()
@@ -132,7 +133,12 @@ def test_the_curves_show_the_median_of_every_series_in_a_column_of_panels_per_p(
 def test_a_series_without_runs_is_left_out():
     bands = trace_bands(traces().query("solver != 'Landing' and p == 2"))
     figure = curves(bands, "")
-    assert [line.get_label() for line in figure.axes[0].lines] == ["CDFSG", "CDFSG-Ada", "RSG+"]
+    assert [line.get_label() for line in figure.axes[0].lines] == [
+        "CDFSG",
+        "CDFSG-Ada",
+        "RSG+",
+        "RSG+, tuned like CDFSG",
+    ]
 
 
 def test_every_verdict_has_a_colour_of_its_own():
@@ -257,3 +263,51 @@ def test_the_match_share_rises_with_the_tolerance_to_one_where_all_is_better(com
     ours = judged[judged["solver"].str.startswith("CDFSG") & (judged["quantity"] != "time_s")]
     assert at_one == pytest.approx((ours["verdict"] == "match").mean())
     assert len(match_share(shares, "title").axes) == 2
+
+
+def test_the_tuned_figure_draws_given_settings_solid_and_tuned_ones_dashed():
+    table = pd.DataFrame(
+        [
+            {"batch_size": size, "p": 5, "solver": solver, "variant": variant, "quality": 0.5, "fea": 0.1}
+            for solver, variant in SERIES
+            for size in (20, 50)
+        ]
+    )
+    table.loc[table["solver"] == "RSG+", "fea"] = np.nan
+    figure = tuned(table, "")
+    lines = {line.get_label(): line.get_linestyle() for line in figure.axes[0].lines}
+    assert lines == {s["label"]: s.get("linestyle", "-") for s in SERIES.values()}
+    assert len(figure.axes[1].lines) == len(SERIES) - 2
+
+
+def test_the_treatments_are_drawn_where_there_are_any_with_the_range_of_the_data_orders():
+    rows = [("protocol", "CDFSG"), ("raw", "CDFSG"), ("protocol", "CDFSG-Ada"), ("protocol", "Landing")]
+    rows += [("eta1=0", "CDFSG-Ada"), ("eta1=0.99", "CDFSG-Ada")]
+    table = pd.DataFrame(
+        [
+            {"treatment": name, "batch_size": size, "p": 5, "solver": solver, "quality": 0.5, "fea": 0.1}
+            for name, solver in rows
+            for size in (20, 50)
+        ]
+    )
+    orders = pd.DataFrame({"batch_size": [20], "p": [5], "solver": ["CDFSG"], "quality_low": [0.4],
+                           "quality_high": [0.6], "fea_low": [0.1], "fea_high": [0.2]})  # fmt: skip
+    figure = treatments(table, orders, "")
+    assert [axis.get_title() for axis in figure.axes[:2]] == ["CDFSG, p = 5", "CDFSG-Ada, p = 5"]
+    assert [len(axis.lines) for axis in figure.axes] == [2, 3, 2, 3]
+    assert [path.vertices.tolist() for path in figure.axes[0].collections[0].get_paths()] == [[[20, 0.4], [20, 0.6]]]
+    first, second = figure.axes[1].lines[1:]
+    assert first.get_color() == second.get_color() and first.get_linestyle() != second.get_linestyle()
+
+
+def test_the_exact_solver_is_a_dotted_line_among_the_times():
+    table = pd.DataFrame({"batch_size": [20, 50] * 2, "p": 5, "solver": ["CDFSG"] * 2 + [tables.EXACT] * 2,
+                          "ratio": [1, 1, 3, 4.0], "reported_ratio": np.nan})  # fmt: skip
+    lines = {line.get_label(): line for line in times(table, "").axes[0].lines}
+    assert lines[tables.EXACT].get_linestyle() == ":" and lines[tables.EXACT].get_ydata().tolist() == [3, 4]
+
+
+def test_the_lowest_feasible_value_stands_beside_the_verdicts_on_fval():
+    words = [text.get_text() for text in verdict_map(judged(), "", {5: -9.71, 10: -19.12}).axes[0].texts]
+    assert sum("no feasible Fval below -" in text for text in words) == 2
+    assert not any("feasible" in text.get_text() for text in verdict_map(judged(), "").axes[0].texts)

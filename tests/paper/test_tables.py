@@ -38,7 +38,7 @@ def only(table, **where):
 
 def test_the_selected_settings_are_listed_with_those_that_a_solver_has(runs):
     table = tables.selected(runs)
-    assert len(table) == 4 * 2 * 3
+    assert len(table) == 4 * 2 * 4
     assert only(table, **HERE)["s1"] == CHOSEN[0] and np.isnan(only(table, **HERE)["eta"])
     assert only(table, **(HERE | {"solver": "Landing"}))["eta"] == 0.1
 
@@ -50,29 +50,6 @@ def test_the_trade_off_has_every_grid_point_with_one_selected_in_each_row_and_th
     row = only(table, **HERE, selected=True)
     assert (row["s1"], row["s2"]) == CHOSEN
     assert (row["reported_quality"], row["reported_fea"]) == (0.93, 0.2)  # the paper's table ta:pcctimemn
-
-
-def test_a_number_that_is_worse_is_shown_with_the_best_grid_point_that_gives_it(runs):
-    runs.loc[grid_point(runs, *CHOSEN), ["pcc", "quality"]] = 0.5
-    runs.loc[grid_point(runs, 0.25, 0.1), ["pcc", "quality", "fea"]] = 0.93, 0.93, 0.3
-    runs.loc[grid_point(runs, 0.25, 0.05), ["pcc", "quality", "fea"]] = 0.94, 0.94, 0.4
-    others = at(runs, **HERE, role="reported") & ~grid_point(runs, 0.25, 0.1) & ~grid_point(runs, 0.25, 0.05)
-    runs.loc[others, ["pcc", "quality"]] = 0.5
-    row = only(tables.missed(verdicts(EXPERIMENT, runs), runs), l=100, p=10, solver="CDFSG", quantity="PCC")
-    assert (row["s1"], row["s2"], row["there"], row["fea_there"]) == (0.25, 0.1, 0.93, 0.3)
-    assert (row["paper"], row["ours"], row["paper_fea"]) == (0.93, 0.5, 0.2)
-
-
-def test_a_number_that_no_grid_point_gives_is_shown_without_one(runs):
-    runs.loc[at(runs, **HERE, role="reported"), "pcc"] = 0.5
-    row = only(tables.missed(verdicts(EXPERIMENT, runs), runs), l=100, p=10, solver="CDFSG", quantity="PCC")
-    assert pd.isna(row["s1"]) and pd.isna(row["there"])
-
-
-def test_where_nothing_is_worse_nothing_is_missed(runs):
-    better = runs.assign(pcc=1.0, pcc_post=1.0, pcc_orth=1.0, fea=0.0, fea_post=0.0)
-    found = tables.missed(verdicts(EXPERIMENT, better), better)
-    assert found.empty and "quantity" in found.columns
 
 
 def test_landing_is_shown_three_ways_with_the_papers_numbers_and_its_dashes(runs):
@@ -92,6 +69,14 @@ def test_times_are_shown_as_multiples_of_cdfsg_in_the_same_place(runs):
     row = only(tables.solver_times(EXPERIMENT, runs), batch_size=50, p=5, solver="RSG+")
     assert (row["seconds"], row["ratio"]) == (3.0, 3.0)
     assert row["reported_ratio"] == pytest.approx(31.84 / 1.77)  # the paper's seconds
+
+
+def test_the_exact_solver_stands_among_the_times_of_the_merit_that_it_solves(runs):
+    exact = pd.DataFrame({"p": [5, 10], "seconds": [4.0, 5.0]})
+    row = only(tables.solver_times(EXPERIMENT, runs, exact), batch_size=50, p=10, solver=tables.EXACT)
+    assert (row["seconds"], row["ratio"]) == (5.0, 5.0) and np.isnan(row["reported_seconds"])
+    huber = EXPERIMENTS["ta:fvalmn"]
+    assert tables.EXACT not in set(tables.solver_times(huber, runs_of(huber), exact)["solver"])
 
 
 def test_the_denominator_falls_as_more_is_truncated_or_a_ridge_is_added():
@@ -158,7 +143,7 @@ def test_a_surrogate_is_not_laid_beside_the_papers_numbers(runs):
     assert tables.landing_three_ways(EXPERIMENT, runs)["reported_fea"].isna().all()
     assert tables.solver_times(EXPERIMENT, runs)["reported_ratio"].isna().all()
     judged = verdicts(EXPERIMENT, runs)
-    assert attainability(EXPERIMENT, runs).empty and tables.missed(judged, runs).empty
+    assert attainability(EXPERIMENT, runs).empty
     assert "not compared: the data are a surrogate" in report.summary(EXPERIMENT, judged, runs)
     report.check(EXPERIMENT, judged, runs)
     assert report.stem(EXPERIMENT, runs) == "mnist-surrogate-identity"

@@ -57,8 +57,9 @@ def runs_of(experiment=EXPERIMENT, **numbers):
         if grid_of(solver)
     }
     runs = fake(*experiment.first_stage(), *experiment.second_stage(chosen), **numbers)
-    cdfsg = runs["solver"].str.startswith("CDFSG")
+    cdfsg, rsg_plus = runs["solver"].str.startswith("CDFSG"), runs["solver"] == "RSG+"
     picked = np.where(cdfsg, (runs["s1"] == CHOSEN[0]) & (runs["s2"] == CHOSEN[1]), runs["eta"] == 0.1)
+    picked |= rsg_plus & (runs["eta_q"] == 0.1) & (runs["eta_t"] == 0.1)
     runs.loc[(runs["role"] == "tuning") & ~picked, "quality"] = 0.1
     runs.loc[runs["solver"] == "RSG+", [name for name in RECORD if name.startswith("fea")]] = np.nan
     return runs
@@ -84,7 +85,7 @@ def one(table, **where):
 
 def test_every_printed_number_has_one_verdict(complete):
     table = verdicts(EXPERIMENT, complete)
-    assert tuple(table.columns) == COLUMNS and len(table) == 160
+    assert tuple(table.columns) == COLUMNS and len(table) == 192
     cell = ["batch_size", "p", "solver", "quantity"]
     paper = printed("ta:pcctimemn")
     assert not table.duplicated(cell).any()
