@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 
 from cdfsg.datasets import DATASETS, DownloadError, load
 from cdfsg.files import QUICK, RECORDS, RUNS, write_atomically
-from cdfsg.paper import claims, exact, experiments, notebooks, report
+from cdfsg.paper import claims, cost, exact, experiments, notebooks, report
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.run import key_of, run_ablations, run_betas, run_experiment
 from cdfsg.paper.select import select
@@ -87,6 +87,8 @@ def _run(arguments: argparse.Namespace) -> None:
         print(f"Table {number} of {len(kept)}: {experiment.table}, {experiment.name}", file=sys.stderr, flush=True)
         runs = _run_one(experiment, arguments.jobs)
         print(f"{experiment.name}: {len(runs)} records in {report.folder_of(experiment)}")
+    if not arguments.only:
+        cost.publish(RECORDS)
 
 
 def _run_one(experiment: Experiment, jobs: int) -> pd.DataFrame:
