@@ -1,0 +1,281 @@
+"""The paper's Table ta:data from the data themselves, with what a reader wants to know besides.
+
+The facts are records, made by `publish`: one row per data set, one per view, and the spectra thinned for a picture.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import block_diag, eigh
+
+from cdfsg import metrics
+from cdfsg.datasets import Views, mediamill
+from cdfsg.files import PAPER, RECORDS, write_atomically
+from cdfsg.linalg import Array, truncated_inv_sqrt
+from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
+from cdfsg.problems import Identity
+
+NAMES = tuple(dict.fromkeys(experiment.dataset for experiment in EXPERIMENTS.values()))
+"""The paper's data sets."""
+FILES = {"datasets": "datasets.csv", "views": "dataset-views.csv", "spectra": "dataset-spectra.csv"}
+VERDICTS = ("equal", "differs", "not-comparable")
+PERFECT = 1e-8
+"""A canonical correlation is 1, or a generalised eigenvalue m - 1, if it is no farther from it, relatively."""
+EXACT_POINTS, THINNED_POINTS = 20, 60
+_CHUNK = 4096
+
+
+# --- what the data are -----------------------------------------------------------------------------------
+
+
+def facts(views: Views, covariance: Array, eigenvalues: Array) -> dict[str, Any]:
+    """One row of facts on a data set.
+
+    Parameters
+    ----------
+    views : Views
+    covariance : array (n, n)
+    eigenvalues : array (n,)
+        Generalised eigenvalues in descending order, see `cdfsg.metrics.generalised_eigenvalues`.
+
+    Returns
+    -------
+    dict
+        Among others ``condition``: the condition number of M on its numerical range; ``empty``: the directions
+        outside of it; ``perfect``: how many eigenvalues have the largest value that is possible, m - 1;
+        ``lone_sample`` and ``lone_share``: the sample that has most of the variance of the leading canonical variate;
+        ``optimum_p``: the least value of the objective over ``X'MX = I`` with the identity merit.
+    """
+    spectra = [kept_spectrum(covariance[view, view]) for view in views.slices]
+    top = views.n_views - 1
+    ps = sorted({p for experiment in EXPERIMENTS.values() for p in experiment.ps})
+    return {
+        "dataset": views.name,
+        "provenance": views.provenance.kind,
+        "source": views.provenance.source,
+        "checksum": views.provenance.checksum,
+        "features": views.n_features,
+        "samples": views.n_samples,
+        "available": _available(views),
+        "dtype": str(views.data.dtype),
+        "bytes": views.data.nbytes,
+        "scale": views.scale,
+        "labels_per_sample": _labels_per_sample(views),
+        "condition": max(s[0] for s in spectra) / min(s[-1] for s in spectra),
+        "empty": views.n_features - sum(map(len, spectra)),
+        "largest": float(eigenvalues[0]),
+        **_lone_sample(views, covariance),
+        "perfect": int((eigenvalues >= top * (1 - PERFECT)).sum()),
+        **{f"optimum_{p}": metrics.objective_bound(eigenvalues, p, views.n_views, Identity()) for p in ps},
+    }
+
+
+def view_facts(views: Views, covariance: Array) -> list[dict[str, Any]]:
+    """One row of facts per view: widths, constant columns, rank, and the values before the mean is subtracted."""
+    zeros, total, squares = _sums(views)
+    rows = []
+    for number, view in enumerate(views.slices, start=1):
+        block, entries = covariance[view, view], views.n_samples * (view.stop - view.start)
+        mean = views.scale * total[view].sum() / entries
+        power = views.scale**2 * squares[view].sum() / entries
+        spectrum = kept_spectrum(block)
+        rows.append(
+            {
+                "dataset": views.name,
+                "view": number,
+                "features": view.stop - view.start,
+                "constant": int((views.data[:, view] == views.data[0, view]).all(axis=0).sum()),
+                "rank": len(spectrum),
+                "condition": spectrum[0] / spectrum[-1],
+                "zeros": zeros[view].sum() / entries,
+                "mean": mean,
+                "deviation": np.sqrt(max(power - mean**2, 0)),
+            }
+        )
+    return rows
+
+
+def kept_spectrum(block: Array) -> Array:
+    """Eigenvalues of a view's covariance on its numerical range, in descending order."""
+    values = np.linalg.eigvalsh(block)[::-1]
+    kept: Array = values[values > metrics.SPECTRUM_RTOL * values[0]]
+    return kept
+
+
+def spectra(views: Views, covariance: Array, eigenvalues: Array) -> pd.DataFrame:
+    """Spectra for a picture: the first values and then some of the others.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``dataset, view, index, value``: per view the eigenvalues of its covariance over the largest; view 0
+        has the positive generalised eigenvalues over m - 1, the most that they can be.
+    """
+    lines = {0: eigenvalues[eigenvalues > metrics.SPECTRUM_RTOL] / (views.n_views - 1)}
+    for number, view in enumerate(views.slices, start=1):
+        spectrum = kept_spectrum(covariance[view, view])
+        lines[number] = spectrum / spectrum[0]
+    frames = []
+    for number, line in lines.items():
+        index = _thinned(len(line))
+        frames.append(
+            pd.DataFrame({"dataset": views.name, "view": number, "index": index, "value": line[index - 1]})
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def leading_variate(views: Views, covariance: Array) -> Array:
+    """The leading canonical variate of each sample, summed over the views and of unit mean square, shape (N,)."""
+    roots = [truncated_inv_sqrt(covariance[view, view], metrics.SPECTRUM_RTOL) for view in views.slices]
+    whitening = block_diag(*roots)
+    whitened = whitening @ covariance @ whitening
+    last = len(whitened) - 1
+    # The diagonal blocks are identities on the numerical range: they shift its eigenvalues by 1 and no eigenvector.
+    direction = whitening @ eigh(whitened, subset_by_index=[last, last])[1][:, 0]
+    parts = [
+        views.rows(np.arange(start, min(start + _CHUNK, views.n_samples)), np.float64) @ direction
+        for start in range(0, views.n_samples, _CHUNK)
+    ]
+    variate = np.concatenate(parts)
+    scaled: Array = variate / np.sqrt((variate**2).mean())
+    return scaled
+
+
+# --- records ---------------------------------------------------------------------------------------------
+
+
+def publish(folder: Path = RECORDS, names: Iterable[str] = NAMES) -> None:
+    """Write the records of some data sets; those of the others stay as they are."""
+    names = tuple(names)
+    made: dict[str, list[pd.DataFrame]] = {kind: [] for kind in FILES}
+    for name in names:
+        views, covariance, eigenvalues = views_of(name), covariance_of(name), eigenvalues_of(name)
+        made["datasets"].append(pd.DataFrame([facts(views, covariance, eigenvalues)]))
+        made["views"].append(pd.DataFrame(view_facts(views, covariance)))
+        made["spectra"].append(spectra(views, covariance, eigenvalues))
+    for kind, frames in made.items():
+        path = folder / FILES[kind]
+        if path.exists():
+            old = pd.read_csv(path)
+            frames = [old[~old["dataset"].isin(names)], *frames]
+        order = {name: place for place, name in enumerate(NAMES)}
+        table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
+        table = table.sort_values("dataset", key=lambda column: column.map(order), kind="stable")
+        # Six digits hold on every machine, which the last ones of an eigenvalue do not.
+        write_atomically(path, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+
+
+def published(kind: str) -> pd.DataFrame:
+    """Read the records of a kind of `FILES`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If they are missing; the message says how to make them.
+    """
+    path = RECORDS / FILES[kind]
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is missing; make it with: python -m cdfsg run")
+    return pd.read_csv(path)
+
+
+def ceiling_without_first(table: pd.DataFrame, dataset: str, p: int) -> float:
+    """The highest PCC that misses the leading canonical correlation, from the published spectra.
+
+    Raises
+    ------
+    ValueError
+        If the spectra do not have all of the first p + 1 values.
+    """
+    line = table[(table["dataset"] == dataset) & (table["view"] == 0)].sort_values("index")
+    if list(line["index"][: p + 1]) != list(range(1, p + 2)):
+        raise ValueError(f"p = {p}: the published spectra have all of the first {EXACT_POINTS} values only")
+    values = line["value"].to_numpy()
+    return float(values[1 : p + 1].sum() / values[:p].sum())
+
+
+# --- the paper's table -----------------------------------------------------------------------------------
+
+
+def printed() -> pd.DataFrame:
+    """What the paper prints: ``dataset, quantity, view, reported, place, flag``; view 0 is all of them."""
+    return pd.read_csv(PAPER / "datasets.csv", keep_default_na=False)
+
+
+def judged(datasets: pd.DataFrame, views: pd.DataFrame) -> pd.DataFrame:
+    """Every number that the paper prints of its data, with ours and a verdict of `VERDICTS`.
+
+    A surrogate is never compared.
+    """
+    table = printed()
+    whole = datasets.set_index("dataset")
+    single = views.set_index(["dataset", "view"])
+    found = [
+        single.at[(row.dataset, row.view), row.quantity] if row.view else whole.at[row.dataset, row.quantity]
+        for row in table.itertuples()
+    ]
+    surrogate = table["dataset"].map(whole["provenance"]) == "surrogate"
+    verdict = np.where(table["reported"] == found, "equal", "differs")
+    return table.assign(reproduced=found, verdict=np.where(surrogate, "not-comparable", verdict))
+
+
+def check(verdicts: pd.DataFrame, datasets: pd.DataFrame, views: pd.DataFrame) -> None:
+    """Raise unless the table's numbers are those of the data, and the records agree with each other.
+
+    Raises
+    ------
+    AssertionError
+        The message names what fails.
+    """
+    unexplained = verdicts[(verdicts["verdict"] == "differs") & (verdicts["flag"] == "")]
+    if len(unexplained):
+        raise AssertionError(f"the paper and the data differ:\n{unexplained.to_string(index=False)}")
+    surrogates = set(datasets.loc[datasets["provenance"] == "surrogate", "dataset"])
+    if set(verdicts.loc[verdicts["dataset"].isin(surrogates), "verdict"]) - {"not-comparable"}:
+        raise AssertionError(f"a surrogate was compared with the paper: {', '.join(sorted(surrogates))}")
+    counted = views.groupby("dataset")[["features", "rank"]].sum()
+    for row in datasets.itertuples():
+        if counted.at[row.dataset, "features"] != row.features:
+            raise AssertionError(f"{row.dataset}: its views do not have {row.features} features together")
+        if counted.at[row.dataset, "rank"] != row.features - row.empty:
+            raise AssertionError(f"{row.dataset}: the ranks of its views do not leave {row.empty} empty directions")
+
+
+def _lone_sample(views: Views, covariance: Array) -> dict[str, Any]:
+    share = leading_variate(views, covariance) ** 2 / views.n_samples
+    return {"lone_sample": int(share.argmax()), "lone_share": float(share.max())}
+
+
+def _available(views: Views) -> int:
+    """Samples that the data set has; the paper leaves out the last ones of Mediamill, a surrogate has no more."""
+    whole = views.name == "mediamill" and views.provenance.kind != "surrogate"
+    return mediamill.ROWS if whole else views.n_samples
+
+
+def _labels_per_sample(views: Views) -> float:
+    """Label cardinality where the last view consists of labels, else NaN."""
+    if views.name != "mediamill":
+        return float("nan")
+    return float(views.data[:, views.slices[-1]].sum(dtype=np.float64) / views.n_samples)
+
+
+def _sums(views: Views) -> tuple[Array, Array, Array]:
+    """Per column: the number of zeros, the sum and the sum of squares of the stored values."""
+    zeros, total, squares = np.zeros((3, views.n_features))
+    for start in range(0, views.n_samples, _CHUNK):
+        chunk = views.data[start : start + _CHUNK]
+        zeros += (chunk == 0).sum(axis=0)
+        chunk = chunk.astype(np.float64)
+        total += chunk.sum(axis=0)
+        squares += np.einsum("rc,rc->c", chunk, chunk)
+    return zeros, total, squares
+
+
+def _thinned(length: int) -> Array:
+    """Indices from 1: all of the first ones, then geometrically spaced ones up to the last."""
+    spaced = np.rint(np.geomspace(1, length, THINNED_POINTS)).astype(int)
+    return np.union1d(np.arange(1, min(EXACT_POINTS, length) + 1), spaced)
