@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 
 from cdfsg.datasets import DATASETS, DownloadError, load
 from cdfsg.files import QUICK, RECORDS, RUNS, write_atomically
-from cdfsg.paper import claims, cost, exact, experiments, notebooks, report
+from cdfsg.paper import claims, cost, data_table, exact, experiments, notebooks, report
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.run import key_of, run_ablations, run_betas, run_experiment
 from cdfsg.paper.select import select
@@ -89,6 +89,7 @@ def _run(arguments: argparse.Namespace) -> None:
         print(f"{experiment.name}: {len(runs)} records in {report.folder_of(experiment)}")
     if not arguments.only:
         cost.publish(RECORDS)
+        data_table.publish(RECORDS)
 
 
 def _run_one(experiment: Experiment, jobs: int) -> pd.DataFrame:

@@ -23,7 +23,8 @@ def folders(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "QUICK", tmp_path / "quick")
         monkeypatch.setattr(module, "EXPERIMENTS", {SMALL.table: SMALL})
     monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
-    monkeypatch.setattr(cli.cost, "publish", lambda folder: None)
+    for module in (cli.cost, cli.data_table):
+        monkeypatch.setattr(module, "publish", lambda folder: None)
     monkeypatch.setattr(report, "ROOT", tmp_path / "root")
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "README.md").write_text("\n".join([*report.marks("ledger"), *report.marks("claims")]))
