@@ -1,3 +1,4 @@
+import tracemalloc
 from collections import Counter
 
 import matplotlib.pyplot as plt
@@ -47,6 +48,7 @@ def ones(ledger, *shape):
         (lambda new: new(3, 4) / new(3, 1), 12),
         (lambda new: np.sqrt(new(5)), 5),
         (lambda new: np.einsum("rc,rc->c", new(3, 4), new(3, 4)), 12),
+        (lambda new: np.einsum("i,i,i->i", new(5), new(5), new(5)), 2 * 5),
         (lambda new: np.maximum(new(3), new(3)) + new(3) - np.abs(new(3)), 0),
         (lambda new: (new(2, 3) + 1).T[:, 1:].reshape(3, 1) * 2, 3),
         (lambda new: np.zeros_like(new(2, 3)) * 2, 6),
@@ -273,6 +275,20 @@ def test_the_measure_sees_an_n_by_n_matrix(monkeypatch):
 
     monkeypatch.setitem(FORMS, "careless", Careless)
     assert memory(Setting("careless", (300, 300), 10, 2))["extra"] >= 600**2
+
+
+def test_what_else_is_traced_does_not_enter():
+    setting = Setting("CDFSG", (100, 100), 5, 3)
+    alone = memory(setting)
+    tracemalloc.start()
+    try:
+        kept = np.ones(10_000)
+        np.ones(1_000_000)  # the peak of the trace, freed at once
+        among = memory(setting)
+        assert tracemalloc.is_tracing() and len(kept) == 10_000
+    finally:
+        tracemalloc.stop()
+    assert among["state"] == alone["state"] and abs(among["extra"] - alone["extra"]) < 3000
 
 
 def test_the_published_memory_is_that_of_this_code():
