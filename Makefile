@@ -13,7 +13,7 @@ export MPLBACKEND = Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup data reproduce quick test bench clean
+.PHONY: help setup data reproduce quick report test bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
@@ -31,6 +31,9 @@ reproduce: setup ## run the paper's MNIST table (ONLY= for all six), judge it, m
 
 quick: setup ## the same on a small scale
 	$(PY) -m cdfsg quick
+
+report: setup ## build the site of tables, figures, claims and notebooks from what is published
+	$(PY) -m cdfsg report
 
 test: setup ## lint, types, tests, and the notebooks run again against their stored outputs
 	$(PY) -m ruff check .

@@ -1,4 +1,4 @@
-"""Command line: ``python -m cdfsg data | run | status | verdict | notebooks | reproduce | quick``."""
+"""Command line: ``python -m cdfsg data | run | status | verdict | notebooks | report | reproduce | quick``."""
 
 import argparse
 import os
@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 
 from cdfsg.datasets import DATASETS, DownloadError, load
 from cdfsg.files import QUICK, RECORDS, RUNS, write_atomically
-from cdfsg.paper import claims, cost, data_table, exact, experiments, notebooks, report
+from cdfsg.paper import claims, cost, data_table, exact, experiments, notebooks, report, site
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.run import key_of, run_ablations, run_betas, run_experiment
 from cdfsg.paper.select import select
@@ -157,6 +157,10 @@ def _execute(tasks: Sequence[_Task], jobs: int) -> None:
         print(path, file=sys.stderr, flush=True)
 
 
+def _report(_: argparse.Namespace) -> None:
+    print(f"Open {site.build()}")
+
+
 def _reproduce(arguments: argparse.Namespace) -> None:
     began = time.monotonic()
     _run(arguments)
@@ -180,6 +184,7 @@ _COMMANDS = {
     "status": (_status, "say what is done"),
     "verdict": (_verdict, "judge the records against the paper"),
     "notebooks": (_notebooks, "execute the notebooks"),
+    "report": (_report, "build the report, a site of the tables, figures, claims and notebooks"),
     "reproduce": (_reproduce, "run, verdict and notebooks"),
     "quick": (_quick, "the same pipeline in seconds on a small real data set"),
 }
