@@ -26,8 +26,12 @@ NAMES = {"mnist": "MNIST", "nmnist": "n-MNIST", "mediamill": "Mediamill", "huber
 """Data sets and merits as the paper writes them; others are shown as they are registered."""
 SIGNS = {"match": "✓", "better": "▲", "worse": "▼"}
 """A verdict must not be told by its colour alone; the other verdicts show by a dash or their absence."""
-SMALL = 60
+SHORT = 60
 """Rows up to which a file of records is shown as a table."""
+LIGHT = 300_000
+"""Bytes up to which a file of records is copied into the site."""
+WITH_PAGES = ("claims", "verdicts")
+"""Files of records that have pages of their own."""
 
 
 # --- places ----------------------------------------------------------------------------------------------
@@ -77,8 +81,8 @@ def counts(judged: pd.DataFrame) -> str:
 def ledger(asserted: pd.DataFrame) -> str:
     """Each claim with its verdict; the claim leads to where it is shown."""
     rows = [
-        f'<a class="head" href="claims.html#{anchor(row.claim)}">{escape(row.says)}</a>'
-        + _claim_bar(int(row.holds), int(row.of), row.verdict)
+        f'<div class="head"><a href="claims.html#{anchor(row.claim)}">{escape(row.says)}</a> '
+        f"<small>{escape(row.place)}</small></div>" + _claim_bar(int(row.holds), int(row.of), row.verdict)
         for row in asserted.itertuples()
     ]
     return f'<div class="bars claims">\n{chr(10).join(rows)}\n</div>\n'
@@ -145,7 +149,7 @@ def _links_to_tables(judged: pd.DataFrame) -> dict[str, str]:
 # --- the paper's tables ----------------------------------------------------------------------------------
 
 
-def table_page(part: pd.DataFrame, bounds: dict[int, float], notebooks: Sequence[str], figures: Sequence[str]) -> str:
+def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str]) -> str:
     """One of the paper's tables, every printed number beside ours.
 
     Parameters
@@ -154,11 +158,11 @@ def table_page(part: pd.DataFrame, bounds: dict[int, float], notebooks: Sequence
         The verdicts of the table.
     bounds : dict
         For each p what no feasible point's Fval is below.
-    notebooks, figures : sequence of str
-        What shows the table, relative to the root of the site; notebooks without suffix.
+    shown : sequence of str
+        Links to what else shows the table.
     """
     first = part.iloc[0]
-    parts = [f"# {experiment_name(first['dataset'], first['merit'])}", f"The paper's `{first['table']}`."]
+    parts = [f"# {experiment_name(first['dataset'], first['merit'])}", f"The paper's table `{first['table']}`."]
     if first["provenance"] == "surrogate":
         parts.append(
             ":::{warning}\n**Surrogate data.** The original could not be had; data of the same statistics stand in. "
@@ -173,8 +177,7 @@ def table_page(part: pd.DataFrame, bounds: dict[int, float], notebooks: Sequence
     parts += [f'<div class="bars"><span>verdicts</span>{_bar(judged["verdict"])}</div>']
     parts += [_legend(part), _matrix(part)]
     parts += ["## Tolerances and optima", tolerance_table(part["quantity"]), _optima(part, bounds)]
-    parts += ["## Where this is shown", *(f"* {{doc}}`/{name}`" for name in notebooks)]
-    parts += [f"```{{image}} /{name}\n:width: 100%\n:alt: {Path(name).stem}\n```" for name in figures]
+    parts += ["## Where this is shown", *(f"* {link}" for link in shown)]
     parts += ["## Every number", _every_number(part, bounds)]
     return "\n\n".join(parts) + "\n"
 
@@ -293,13 +296,12 @@ def gallery(names: Sequence[str], captions: dict[str, str], stems: dict[str, str
     stems : dict
         Beginnings of names, such as ``mnist-identity``, with the heading of their section.
     """
-    groups: dict[str, list[str]] = {heading: [] for heading in ("Across the tables", *stems.values())}
+    groups: dict[str, list[str]] = {stem: [] for stem in ("", *stems)}
     for name in names:
-        heading = next((words for stem, words in stems.items() if name.startswith(f"{stem}-")), "Across the tables")
-        groups[heading].append(name)
+        groups[next((stem for stem in stems if name.startswith(f"{stem}-")), "")].append(name)
     parts = ["# Figures", "Each is drawn from the numbers in the file under it. Open a picture to see it large."]
-    for heading, group in groups.items():
-        parts += [f"## {heading}"] if group else []
+    for stem, group in groups.items():
+        parts += [f"(figures-{stem})=", f"## {stems.get(stem, 'Across the tables')}"] if group else []
         for name in group:
             options = f":width: 100%\n:alt: {name}\n:loading: lazy"
             text = f"{caption_of(name, captions)} [numbers](figures/{name}.csv)"
@@ -314,17 +316,22 @@ def read_captions(path: Path = CAPTIONS) -> dict[str, str]:
     return captions
 
 
-def records_page(folder: Path = RECORDS, small: int = SMALL) -> str:
-    """The files of records; those of up to `small` rows are shown."""
+def records_page(folder: Path = RECORDS) -> str:
+    """The files of records: a link to the light ones, and what the short ones contain."""
     parts = ["# Records", "Every run and every judged number is a row of a file in `data/records`."]
-    lines, tables = ["| file | rows | columns |", "|---|--:|---|"], []
+    lines, tables = ["| file | rows |", "|---|--:|"], []
     for path in sorted(folder.glob("*.csv")):
         frame = pd.read_csv(path, low_memory=False)
-        columns = ", ".join(frame.columns[:8]) + (", ..." if len(frame.columns) > 8 else "")
-        lines.append(f"| `{path.name}` | {len(frame)} | {columns} |")
-        if len(frame) <= small:
+        name = f"[{path.name}](records/{path.name})" if is_light(path) else f"`{path.name}`"
+        lines.append(f"| {name} | {len(frame)} |")
+        if len(frame) <= SHORT and path.stem not in WITH_PAGES:
             tables += [f"## {path.stem}", frame_table(frame)]
     return "\n\n".join([*parts, "\n".join(lines), *tables]) + "\n"
+
+
+def is_light(path: Path) -> bool:
+    """Whether a file of records is small enough to lie in the site itself."""
+    return path.stat().st_size <= LIGHT
 
 
 def frame_table(frame: pd.DataFrame) -> str:

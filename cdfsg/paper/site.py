@@ -62,6 +62,8 @@ def write_sources(source: Path) -> None:
     static = source / "_static"
     write_atomically(static / "mathjax" / "tex-svg-full.js", _mathjax().read_bytes())
     write_atomically(static / "verdicts.css", pages.stylesheet())
+    for path in filter(pages.is_light, RECORDS.glob("*.csv")):
+        write_atomically(source / "records" / path.name, path.read_bytes())
     judged, asserted = report.read_verdicts(), pd.read_csv(RECORDS / "claims.csv", keep_default_na=False)
     texts = {
         "generated/counts": pages.counts(judged),
@@ -100,8 +102,10 @@ def _table_page(part: pd.DataFrame) -> str:
     experiment = EXPERIMENTS[part["table"].iloc[0]]
     bounds = report.published(experiment).groupby("p")["bound"].first()
     (stem,) = _stems(part)
-    shown = [f"figures/{name}.svg" for name in pages.figure_names() if name == f"{stem}-curves"]
-    return pages.table_page(part, {int(p): float(v) for p, v in bounds.items()}, _notebooks_of(experiment.name), shown)
+    shown = [f"{{doc}}`/{name}`" for name in _notebooks_of(experiment.name)]
+    if any(name.startswith(f"{stem}-") for name in pages.figure_names()):
+        shown.append(f"[Its figures](#figures-{stem})")
+    return pages.table_page(part, {int(p): float(value) for p, value in bounds.items()}, shown)
 
 
 def _notebooks_of(experiment: str) -> list[str]:

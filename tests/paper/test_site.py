@@ -154,13 +154,14 @@ def test_wide_tables_scroll_in_a_box_of_their_own(built):
     assert not loose
 
 
-def test_a_small_file_of_records_is_shown_and_a_large_one_only_named(tmp_path):
+def test_a_short_file_of_records_is_shown_and_a_heavy_one_only_named(tmp_path):
     frame = pd.DataFrame({"solver": ["CDFSG", "Landing"], "fea": [0.123456, 2.0]})
-    frame.to_csv(tmp_path / "20_small.csv", index=False)
-    pd.concat([frame] * 50).to_csv(tmp_path / "large.csv", index=False)
+    frame.to_csv(tmp_path / "20_short.csv", index=False)
+    pd.concat([frame] * 50).to_csv(tmp_path / "long.csv", index=False)
+    pd.concat([frame] * 20_000).to_csv(tmp_path / "heavy.csv", index=False)
     text = pages.records_page(tmp_path)
-    assert "`20_small.csv`" in text and "`large.csv` | 100 |" in text
-    assert text.count("<table") == 1 and "0.1235" in text
+    assert "[long.csv](records/long.csv) | 100 |" in text and "| `heavy.csv` | 40000 |" in text
+    assert text.count("<table") == 1 and "## 20_short" in text and "0.1235" in text
 
 
 def test_a_warning_fails_the_build_with_its_place_and_leaves_the_last_report_alone(tmp_path, monkeypatch):
