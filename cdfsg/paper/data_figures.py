@@ -19,7 +19,7 @@ DASHES = ("-", "--", ":")
 SHOWN, ROWS = 8, 40
 """Images of each kind, and rows of Mediamill."""
 RARE = 2
-"""A pixel is rare if it is above black in at most so many images."""
+"""A pixel is rare if it is not zero in at most so many images."""
 
 
 def labels_of(datasets: pd.DataFrame) -> dict[str, str]:
@@ -102,7 +102,7 @@ def samples(rows: pd.DataFrame, labels: dict[str, str], title: str) -> Figure:
 
 
 def lone_image(sample: int) -> pd.DataFrame:
-    """Pixels of one image of MNIST above black, and in how many images they are so.
+    """Pixels of one image of MNIST that are not zero, and in how many images they are so.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def lone(pixels: pd.DataFrame, title: str) -> Figure:
         axis = axes[0, 0]
         axis.imshow(picture, cmap="gray_r", vmin=0, vmax=255, interpolation="none")
         axis.axvline(13.5, color="#0072B2", lw=1)
-        words = f"above black in at most {RARE} images"
+        words = f"not zero in at most {RARE} images"
         axis.plot(own["column"], own["row"], "s", mfc="none", mec="#D55E00", ms=7, label=words)
         axis.set(xticks=[], yticks=[])
         return _finish(figure, title, axis.get_legend_handles_labels()[0])

@@ -5,7 +5,7 @@ Nothing here judges anything: verdicts come from ``data/records``, colours from 
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from inspect import cleandoc
 from pathlib import Path
@@ -18,7 +18,8 @@ from cdfsg.files import FIGURES, PAPER, RECORDS
 from cdfsg.paper import claims
 from cdfsg.paper.experiments import OURS
 from cdfsg.paper.figures import VERDICT_COLOURS
-from cdfsg.paper.reported import QUANTITIES, tolerances
+from cdfsg.paper.reasons import UNEXPLAINED
+from cdfsg.paper.reported import INAPPLICABLE, QUANTITIES, tolerances
 from cdfsg.paper.verdicts import VERDICTS
 
 CAPTIONS = FIGURES / "captions.toml"
@@ -61,9 +62,9 @@ def anchor(claim: str) -> str:
 def counts(judged: pd.DataFrame) -> str:
     """The share of each verdict per table, for the paper's algorithms and for their competitors, as bars.
 
-    Times are left out: they are never judged.
+    Left out are times, which are never judged, and quantities that a solver does not have.
     """
-    judged = judged[judged["quantity"] != "time_s"]
+    judged = judged[(judged["quantity"] != "time_s") & (judged["flag"] != INAPPLICABLE)]
     pages = table_pages(judged)
     rows = []
     ours = judged["solver"].isin(OURS)
@@ -120,7 +121,8 @@ def _claim_bar(holds: int, of: int, verdict: str) -> str:
 
 
 def _test_of(claim: dict[str, Any]) -> str:
-    test = claims.SHOWN_BY.get(claim.get("shown_by", ""))
+    tests: dict[str, Callable[..., Any]] = {**claims.SHOWN_BY, **claims.SHOWN_BY_COST}
+    test = tests.get(claim.get("shown_by", ""))
     if test is None:
         return ""
     settings = {key: value for key, value in claim.items() if key not in ("id", "place", "says", "shown_by")}
@@ -149,7 +151,7 @@ def _links_to_tables(judged: pd.DataFrame) -> dict[str, str]:
 # --- the paper's tables ----------------------------------------------------------------------------------
 
 
-def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str]) -> str:
+def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str], why: pd.DataFrame) -> str:
     """One of the paper's tables, every printed number beside ours.
 
     Parameters
@@ -160,6 +162,8 @@ def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str
         For each p what no feasible point's Fval is below.
     shown : sequence of str
         Links to what else shows the table.
+    why : DataFrame
+        The reasons of its numbers that differ.
     """
     first = part.iloc[0]
     parts = [f"# {experiment_name(first['dataset'], first['merit'])}", f"The paper's table `{first['table']}`."]
@@ -173,13 +177,34 @@ def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str
         "cell our number stands above the paper's; hover over it for its deviation and tolerance. A dash is a run that "
         "diverged. {doc}`/pages/reading` says what the words mean."
     )
-    judged = part[part["quantity"] != "time_s"]
+    judged = part[(part["quantity"] != "time_s") & (part["flag"] != INAPPLICABLE)]
     parts += [f'<div class="bars"><span>verdicts</span>{_bar(judged["verdict"])}</div>']
     parts += [_legend(part), _matrix(part)]
     parts += ["## Tolerances and optima", tolerance_table(part["quantity"]), _optima(part, bounds)]
+    parts += ["## What differs, and why", _reasons(why)] if len(why) else []
     parts += ["## Where this is shown", *(f"* {link}" for link in shown)]
     parts += ["## Every number", _every_number(part, bounds)]
     return "\n\n".join(parts) + "\n"
+
+
+def _reasons(why: pd.DataFrame) -> str:
+    """Each number that is worse, or diverged on one side only, with the reasons that a test over the records found."""
+    heads = ("l", "p", "solver", "quantity", "paper", "ours", "verdict", "reasons")
+    lines = ["<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr></thead><tbody>"]
+    for row in why.itertuples():
+        words = escape(row.evidence or row.reason).replace(" | ", "<br>")
+        lines.append(
+            f"<tr><td>{row.batch_size}</td><td>{row.p}</td><td>{row.solver}</td><td>{QUANTITIES[row.quantity]}</td>"
+            f"<td>{number(row.reported)}</td><td>{number(row.reproduced)}</td>"
+            f'<td class="verdict v-{row.verdict}">{row.verdict}</td><td class="words">{words}</td></tr>'
+        )
+    found = why["reason"].eq(UNEXPLAINED).sum()
+    body = "\n".join(lines)
+    return (
+        f"{len(why)} numbers, of which {found} are unexplained.\n\n"
+        f"<details><summary>{len(why)} numbers with their reasons</summary>\n"
+        f'<div class="wide"><table class="numbers"><thead>{body}</tbody></table></div>\n</details>'
+    )
 
 
 def tolerance_table(quantities: Iterable[str]) -> str:

@@ -115,6 +115,12 @@ def write_reasons(judged: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def read_reasons() -> pd.DataFrame:
+    """The published ``data/records/reasons.csv``."""
+    missing = dict.fromkeys(("reported", "reproduced"), "")
+    return pd.read_csv(RECORDS / "reasons.csv", keep_default_na=False, na_values=missing)
+
+
 def reasons_in_words(table: pd.DataFrame) -> str:
     """How many numbers of each solver differ for which first reason, as a Markdown table."""
     found = counts(table)

@@ -15,7 +15,7 @@ import nbformat
 import pandas as pd
 
 from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
-from cdfsg.paper import notebooks, pages, report
+from cdfsg.paper import notebooks, pages, report, tables
 from cdfsg.paper.experiments import EXPERIMENTS
 
 DOCS = ROOT / "docs"
@@ -65,6 +65,7 @@ def write_sources(source: Path) -> None:
     for path in filter(pages.is_light, RECORDS.glob("*.csv")):
         write_atomically(source / "records" / path.name, path.read_bytes())
     judged, asserted = report.read_verdicts(), pd.read_csv(RECORDS / "claims.csv", keep_default_na=False)
+    reasons = report.read_reasons()
     texts = {
         "generated/counts": pages.counts(judged),
         "generated/ledger": pages.ledger(asserted),
@@ -74,7 +75,7 @@ def write_sources(source: Path) -> None:
         "records": pages.records_page(),
     }
     for table, name in pages.table_pages(judged).items():
-        texts[name] = _table_page(judged[judged["table"] == table])
+        texts[name] = _table_page(judged[judged["table"] == table], reasons[reasons["table"] == table])
     for name, text in texts.items():
         write_atomically(source / f"{name}.md", text)
     _write_notebooks(source)
@@ -98,14 +99,14 @@ def _stems(judged: pd.DataFrame) -> dict[str, str]:
     return stems
 
 
-def _table_page(part: pd.DataFrame) -> str:
+def _table_page(part: pd.DataFrame, why: pd.DataFrame) -> str:
     experiment = EXPERIMENTS[part["table"].iloc[0]]
-    bounds = report.published(experiment).groupby("p")["bound"].first()
+    bounds = tables.bounds(report.published(experiment))
     (stem,) = _stems(part)
     shown = [f"{{doc}}`/{name}`" for name in _notebooks_of(experiment.name)]
     if any(name.startswith(f"{stem}-") for name in pages.figure_names()):
         shown.append(f"[Its figures](#figures-{stem})")
-    return pages.table_page(part, {int(p): float(value) for p, value in bounds.items()}, shown)
+    return pages.table_page(part, bounds, shown, why)
 
 
 def _notebooks_of(experiment: str) -> list[str]:

@@ -118,3 +118,15 @@ def test_every_claim_names_a_test_and_a_surrogate_is_no_evidence(monkeypatch, ru
     assert (table["of"] > 0).all() and table["says"].str.endswith(".").all()
     runs["provenance"] = "surrogate"
     assert set(claims.ledger()["verdict"]) == {"cannot be judged here"}
+
+
+def test_memory_is_p_by_p_unless_the_state_or_a_step_grows_with_n_squared():
+    memory = pd.DataFrame(
+        {"solver": "CDFSG", "n": [200, 400], "batch_size": 20, "p": 10, "state": [4202, 8202], "extra": [3900, 4700]}
+    )
+    claim = {"tall": 4, "small": 3}
+    assert not failing(claims.keeps_p_by_p(claim, memory))
+    assert failing(claims.keeps_p_by_p(claim, memory.assign(state=[4202, 8202 + 400**2]))) == [
+        "CDFSG, n = 400, l = 20, p = 10"
+    ]
+    assert len(failing(claims.keeps_p_by_p(claim, memory.assign(extra=memory["n"] ** 2)))) == 2
