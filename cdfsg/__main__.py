@@ -12,10 +12,13 @@ from joblib import Parallel, delayed
 
 from cdfsg.datasets import DATASETS, DownloadError, load
 from cdfsg.files import QUICK, RECORDS, RUNS, write_atomically
-from cdfsg.paper import claims, cost, data_table, exact, experiments, notebooks, report, site
+from cdfsg.paper import archive, exact, experiments
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
+from cdfsg.paper.measure import cost, data_table
+from cdfsg.paper.results import claims, reasons, verdicts
 from cdfsg.paper.run import key_of, run_ablations, run_betas, run_experiment
 from cdfsg.paper.select import select
+from cdfsg.paper.show import notebooks, site, words
 
 _Task = tuple[str, dict[str, str] | None, Path | None]
 """A notebook, its parameters and where to write it."""
@@ -25,8 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m cdfsg", description="Replication suite for CDFSG.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name, (action, words) in _COMMANDS.items():
-        command = commands.add_parser(name, help=words, description=words)
+    for name, (action, purpose) in _COMMANDS.items():
+        command = commands.add_parser(name, help=purpose, description=purpose)
         command.set_defaults(action=action)
         if name in ("run", "status", "notebooks", "reproduce"):
             command.add_argument("--only", default="", metavar="KEY=VALUE,...",
@@ -86,7 +89,7 @@ def _run(arguments: argparse.Namespace) -> None:
     for number, experiment in enumerate(kept, start=1):
         print(f"Table {number} of {len(kept)}: {experiment.table}, {experiment.name}", file=sys.stderr, flush=True)
         runs = _run_one(experiment, arguments.jobs)
-        print(f"{experiment.name}: {len(runs)} records in {report.folder_of(experiment)}")
+        print(f"{experiment.name}: {len(runs)} records in {archive.folder_of(experiment)}")
     if not arguments.only:
         cost.publish(RECORDS)
         data_table.publish(RECORDS)
@@ -94,12 +97,12 @@ def _run(arguments: argparse.Namespace) -> None:
 
 def _run_one(experiment: Experiment, jobs: int) -> pd.DataFrame:
     runs = run_experiment(experiment, RUNS, jobs)
-    report.publish(experiment, runs)
+    archive.publish(experiment, runs)
     if experiment.betas:
-        report.publish_more(experiment, "betas", run_betas(experiment, runs, RUNS, jobs))
+        archive.publish_more(experiment, "betas", run_betas(experiment, runs, RUNS, jobs))
     if experiment.treatments:
-        report.publish_more(experiment, "ablations", run_ablations(experiment, runs, RUNS, jobs))
-    exact.update(report.folder_of(experiment) / "exact.csv", experiment.dataset, experiment.ps)
+        archive.publish_more(experiment, "ablations", run_ablations(experiment, runs, RUNS, jobs))
+    exact.update(archive.folder_of(experiment) / "exact.csv", experiment.dataset, experiment.ps)
     return runs
 
 
@@ -109,7 +112,7 @@ def _status(arguments: argparse.Namespace) -> None:
         done = sum((RUNS / f"{key_of(block)}.csv").exists() for block in blocks)
         print(f"{experiment.table} {experiment.name}: {done} of {len(blocks)} blocks with given settings are done")
         try:
-            runs = report.published(experiment)
+            runs = archive.runs_of(experiment)
         except FileNotFoundError:
             print("  no published records yet; make reproduce")
             continue
@@ -119,16 +122,16 @@ def _status(arguments: argparse.Namespace) -> None:
 
 
 def _verdict(_: argparse.Namespace) -> None:
-    table = report.write_verdicts()
-    report.write_into_readme("ledger", report.ledger(table))
-    report.write_into_readme("reasons", report.reasons_in_words(report.write_reasons(table)))
+    table = verdicts.write()
+    words.write_into_readme("ledger", words.ledger(table))
+    words.write_into_readme("reasons", words.reasons_in_words(reasons.write(table)))
     asserted = claims.ledger()
     write_atomically(RECORDS / "claims.csv", asserted.to_csv(index=False, lineterminator="\n"))
-    report.write_into_readme("claims", claims.markdown(asserted))
+    words.write_into_readme("claims", claims.markdown(asserted))
     for experiment in EXPERIMENTS.values():
         part = table[table["table"] == experiment.table]
         if len(part):
-            print(report.summary(experiment, part, report.published(experiment)))
+            print(words.summary(experiment, part, archive.runs_of(experiment)))
     print(asserted[["claim", "verdict"]].to_string(index=False))
     print(f"Every number: {RECORDS / 'verdicts.csv'}; every claim: {RECORDS / 'claims.csv'}")
 
@@ -136,7 +139,7 @@ def _verdict(_: argparse.Namespace) -> None:
 def _notebooks(arguments: argparse.Namespace) -> None:
     tasks: list[_Task] = [(name, None, None) for name in notebooks.names() if name not in notebooks.OF_EXPERIMENTS]
     for experiment in chosen(arguments.only):
-        if report.is_published(experiment):
+        if archive.exists(experiment):
             tasks += _tasks(experiment)
     _execute(tasks, arguments.jobs)
 

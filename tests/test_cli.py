@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 from cdfsg import __main__ as cli
-from cdfsg.paper import claims, experiments, report
+from cdfsg.paper import archive, experiments
+from cdfsg.paper.results import claims, reasons, verdicts
+from cdfsg.paper.show import words
 from tests.paper.fakes import TINY
 
 # Cells that the paper's table has, on data that take no time.
@@ -18,16 +20,19 @@ SMALL = replace(
 def folders(tmp_path, monkeypatch):
     """Send all output to a temporary folder and let the paper have one small experiment."""
     monkeypatch.setattr(claims, "EXPERIMENTS", {SMALL.table: SMALL})
-    for module in (cli, report):
+    for module in (cli, archive, verdicts, reasons):
         monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
+    for module in (cli, archive):
         monkeypatch.setattr(module, "QUICK", tmp_path / "quick")
+    for module in (cli, verdicts, reasons):
         monkeypatch.setattr(module, "EXPERIMENTS", {SMALL.table: SMALL})
     monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
     for module in (cli.cost, cli.data_table):
         monkeypatch.setattr(module, "publish", lambda folder: None)
-    monkeypatch.setattr(report, "ROOT", tmp_path / "root")
+    monkeypatch.setattr(words, "ROOT", tmp_path / "root")
     (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "README.md").write_text("\n".join([*report.marks("ledger"), *report.marks("claims")]))
+    marks = [mark for name in ("ledger", "reasons", "claims") for mark in words.marks(name)]
+    (tmp_path / "root" / "README.md").write_text("\n".join(marks))
     monkeypatch.setattr(experiments, "QUICK", replace(TINY, solvers=("Landing",)))
     return tmp_path
 

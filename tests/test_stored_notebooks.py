@@ -6,7 +6,8 @@ import nbformat
 import pytest
 
 from cdfsg.files import NOTEBOOKS, ROOT
-from cdfsg.paper import claims, notebooks, report
+from cdfsg.paper.results import claims, reasons, verdicts
+from cdfsg.paper.show import notebooks, words
 
 NAMES = [*notebooks.names(), *sorted(f"instances/{path.stem}" for path in notebooks.INSTANCES.glob("*.ipynb"))]
 
@@ -33,7 +34,7 @@ def test_pictures_are_drawn_inside_whatever_the_environment_says(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_ends_with_a_check_that_raises(name):
     _, cells = stored(name)
-    assert re.search(r"^(assert |report\.check|    raise AssertionError)", cells[-1].source, re.MULTILINE)
+    assert re.search(r"^(assert |words\.check|    raise AssertionError)", cells[-1].source, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,14 +48,15 @@ def test_no_trace_of_the_machine_is_stored(name):
 def test_the_ledgers_in_the_readme_are_those_of_the_published_records(tmp_path, monkeypatch):
     copy = tmp_path / "README.md"
     copy.write_text((ROOT / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
-    monkeypatch.setattr(report, "ROOT", tmp_path)
-    monkeypatch.setattr(report, "write_atomically", lambda path, text: copy.write_text(text, encoding="utf-8"))
-    report.write_into_readme("ledger", report.ledger(report.read_verdicts()))
-    report.write_into_readme("claims", claims.markdown(claims.ledger()))
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    monkeypatch.setattr(words, "write_atomically", lambda path, text: copy.write_text(text, encoding="utf-8"))
+    words.write_into_readme("ledger", words.ledger(verdicts.read()))
+    words.write_into_readme("reasons", words.reasons_in_words(reasons.read()))
+    words.write_into_readme("claims", claims.markdown(claims.ledger()))
     assert copy.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_published_verdicts_read_back_with_numbers_where_numbers_are():
-    table = report.read_verdicts()
+    table = verdicts.read()
     kinds = {name: table[name].dtype.kind for name in ("reported", "reproduced", "std", "tolerance")}
     assert set(kinds.values()) == {"f"} and not table["flag"].isna().any()

@@ -71,6 +71,11 @@ def write(frame: pd.DataFrame, path: Path) -> None:
     write_atomically(path, frame.to_csv(index=False, lineterminator="\n"))
 
 
+def is_surrogate(runs: pd.DataFrame) -> bool:
+    """Whether the runs are on a surrogate data set, which is never compared with the paper."""
+    return "surrogate" in set(runs["provenance"])
+
+
 def _is_complete(frame: pd.DataFrame) -> bool:
     """Whether every block has all its lanes at each of its points, and numbers where numbers belong."""
     numbers = frame.drop(columns=list(_TEXT))

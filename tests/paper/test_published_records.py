@@ -7,14 +7,15 @@ import pandas as pd
 import pytest
 
 from cdfsg.datasets import DownloadError
-from cdfsg.paper import report
+from cdfsg.files import RECORDS
+from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.records import SETTINGS
+from cdfsg.paper.results.verdicts import verdicts
 from cdfsg.paper.run import compute, key_of, views_of
 from cdfsg.paper.select import METRICS, select
-from cdfsg.paper.verdicts import verdicts
 
-PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if report.is_published(experiment)]
+PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if archive.exists(experiment)]
 
 
 @pytest.fixture(scope="module", params=PUBLISHED, ids=lambda experiment: experiment.name)
@@ -24,7 +25,7 @@ def experiment(request):
 
 @pytest.fixture(scope="module")
 def published(experiment):
-    return report.published(experiment)
+    return archive.runs_of(experiment)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def test_the_published_curves_under_other_penalty_parameters_are_of_this_code(ex
     if not experiment.betas:
         pytest.skip("the paper has no such curves for this experiment")
     expected = {key_of(block) for block in experiment.beta_stage(select(published))}
-    assert set(report.published_more(experiment, "betas")["key"]) == expected, "run make reproduce"
+    assert set(archive.more(experiment, "betas")["key"]) == expected, "run make reproduce"
 
 
 @pytest.mark.parametrize("solver", ["CDFSG", "CDFSG-Ada"])
@@ -89,6 +90,6 @@ def test_a_published_run_comes_out_again(published, blocks, data, solver):
 
 
 def test_the_published_verdicts_are_those_of_the_published_records():
-    frames = [verdicts(experiment, report.published(experiment)) for experiment in PUBLISHED]
+    frames = [verdicts(experiment, archive.runs_of(experiment)) for experiment in PUBLISHED]
     text = pd.concat(frames, ignore_index=True).to_csv(index=False, lineterminator="\n")
-    assert (report.RECORDS / "verdicts.csv").read_text() == text, "run make reproduce"
+    assert (RECORDS / "verdicts.csv").read_text() == text, "run make reproduce"

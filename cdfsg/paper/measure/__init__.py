@@ -1,0 +1,1 @@
+"""What is measured besides runs: the cost of a step, the data sets."""

@@ -1,0 +1,1 @@
+"""What follows from the records: the paper's numbers, verdicts, reasons, tables, claims."""

@@ -1,0 +1,136 @@
+"""Beyond the paper: what other readings of the setting and tuned baselines change."""
+
+import numpy as np
+import pandas as pd
+
+from cdfsg.paper.experiments import OURS, TREATMENTS, Experiment
+from cdfsg.paper.results.verdicts import ROW, is_comparable, judge, printed_rows
+from cdfsg.paper.select import select, summarise
+
+PROTOCOL = "protocol"
+"""Name of the setting without any treatment."""
+RIVALS = ("fixed", "permuted")
+"""Variants that stand for a competitor with given settings."""
+
+
+def treated(experiment: Experiment, runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
+    """CDFSG and CDFSG-Ada under every treatment, each with its own selection of step sizes.
+
+    Returns
+    -------
+    DataFrame
+        One row per (treatment, batch size, p, solver): means ``quality, fea, fea_post`` over the runs (NaN if one
+        diverged or no grid cell was eligible), ``s1, s2``, ``lost``, the share of the grid's cells with a diverged
+        tuning run, and ``near``, how many of the printed numbers of the row match or are better, of ``numbers``
+        (0 without a table of the paper or on a surrogate).
+    """
+    named = [(PROTOCOL, runs[(runs["variant"] == "grid") & runs["solver"].isin(OURS)])]
+    names = [name for name in experiment.treatments if name in TREATMENTS]
+    named += [(name, ablated[(ablated["variant"] == name) & ablated["solver"].isin(OURS)]) for name in names]
+    printed = printed_rows(experiment) if is_comparable(experiment, runs) else {}
+    return pd.DataFrame([row for name, part in named for row in _selected_rows(name, part, printed)])
+
+
+def _selected_rows(
+    name: str, part: pd.DataFrame, printed: dict[tuple[int, int, str], pd.Series]
+) -> list[dict[str, object]]:
+    chosen = select(part)
+    tuning = summarise(part[part["role"] == "tuning"])
+    final = summarise(part[part["role"] == "reported"])
+    rows = []
+    for key, cells in tuning.groupby(ROW, sort=False):
+        s1, s2 = chosen.get(key, (np.nan, np.nan))
+        found = final[(final[ROW] == list(key)).all(axis=1) & (final["s1"] == s1) & (final["s2"] == s2)]
+        means = found.iloc[0] if len(found) else pd.Series(dtype=float)
+        targets = printed.get(key, pd.Series(dtype=float))
+        words = [judge(target, means.get(q, np.nan), q, "", "") for q, target in targets.items()]
+        rows.append(
+            {
+                "treatment": name, **dict(zip(ROW, key, strict=True)), "s1": s1, "s2": s2,
+                **{q: means.get(q, np.nan) for q in ("quality", "fea", "fea_post")},
+                "lost": (cells["n_diverged"] > 0).mean(),
+                "near": sum(word in ("match", "better") for word in words), "numbers": len(words),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def orders(ablated: pd.DataFrame) -> pd.DataFrame:
+    """What the data order alone does: the range over ten orders from one initial point.
+
+    Returns
+    -------
+    DataFrame
+        One row per (batch size, p, solver): ``quality_low, quality_high, fea_low, fea_high, runs, n_diverged``.
+    """
+    groups = ablated[ablated["variant"] == "orders"].groupby(ROW)
+    return pd.DataFrame(
+        {
+            "quality_low": groups["quality"].min(), "quality_high": groups["quality"].max(),
+            "fea_low": groups["fea"].min(), "fea_high": groups["fea"].max(), "runs": groups.size(),
+            "n_diverged": groups["status"].agg(lambda status: int((status == "diverged").sum())),
+        }
+    ).reset_index()  # fmt: skip
+
+
+def tuned(runs: pd.DataFrame) -> pd.DataFrame:
+    """Every solver at given and at tuned settings.
+
+    Returns
+    -------
+    DataFrame
+        One row per (batch size, p, solver, variant): means ``quality, fea`` and ``n_diverged``; CDFSG and CDFSG-Ada
+        are there at their selected settings alone.
+    """
+    cells = summarise(runs[runs["role"] == "reported"])
+    chosen = select(runs)
+    ours = [
+        row.solver not in OURS or (row.s1, row.s2) == chosen.get((row.batch_size, row.p, row.solver))
+        for row in cells.itertuples()
+    ]
+    kept = cells[np.array(ours, dtype=bool) & cells["variant"].isin(["grid", "tuned", *RIVALS])]
+    return kept[[*ROW, "variant", "quality", "fea", "n_diverged"]].reset_index(drop=True)
+
+
+def explain_tuning(table: pd.DataFrame) -> str:
+    """A sentence per quantity: in how many places ours is best against given settings, and against tuned ones."""
+    lines = []
+    for quantity, words, sign in (("quality", "most accurate", 1), ("fea", "nearest to the constraint", -1)):
+        counts = [_best(table, quantity, sign, variants) for variants in (RIVALS, ("tuned",))]
+        places = len(table.drop_duplicates(["batch_size", "p"]))
+        lines.append(
+            f"CDFSG or CDFSG-Ada is {words} at {counts[0]} of {places} (l, p) with the competitors' given settings, "
+            f"and at {counts[1]} of {places} when they are tuned like it."
+        )
+    return "\n".join(lines)
+
+
+def _best(table: pd.DataFrame, quantity: str, sign: int, rivals: tuple[str, ...]) -> int:
+    """Places where the best of ours beats every rival of the variants; one that diverged or has no such value loses."""
+    count = 0
+    for _, place in table.groupby(["batch_size", "p"]):
+        ours = sign * place.loc[place["solver"].isin(OURS), quantity]
+        theirs = sign * place.loc[place["variant"].isin(rivals), quantity]
+        count += bool(ours.notna().any() and not (theirs >= ours.max()).any())
+    return count
+
+
+def explain_treatments(table: pd.DataFrame) -> str:
+    """A line per treatment: what it does to quality, to Fea and to the match with the paper."""
+    base = table[table["treatment"] == PROTOCOL].set_index(ROW)
+    lines = []
+    for name, rows in table.groupby("treatment", sort=False):
+        mine = rows.set_index(ROW)
+        beside = base.loc[mine.index]
+        both = mine["quality"].notna() & beside["quality"].notna()
+        gains = (mine["quality"] - beside["quality"])[both]
+        ratio = (mine["fea"] / beside["fea"])[both]
+        counted, near = int(mine["numbers"].sum()), int(mine["near"].sum())
+        line = f"{name}: {int(mine['quality'].isna().sum())} of {len(mine)} rows without a result"
+        if name != PROTOCOL and both.any():
+            line += f"; quality changes by {gains.median():+.3f} (median), Fea by a factor {ratio.median():.2f}"
+        if counted:
+            line += f"; {near} of {counted} printed numbers match or are better"
+            line += f" (protocol: {int(beside['near'].sum())})" if name != PROTOCOL else ""
+        lines.append(line)
+    return "\n".join(lines)

@@ -1,0 +1,213 @@
+"""The claims ledger: what the paper asserts in words, each with a test over the records and a verdict that follows.
+
+A test returns *instances*, a list of ``(place, holds)``.  What is shown on a surrogate data set is no evidence about
+the paper and is left out.
+"""
+
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cdfsg.files import PAPER
+from cdfsg.paper import archive
+from cdfsg.paper.experiments import BETA, EXPERIMENTS, OURS, Experiment
+from cdfsg.paper.measure import cost
+from cdfsg.paper.records import is_surrogate
+from cdfsg.paper.results import tables
+from cdfsg.paper.results.verdicts import final_cells, timing
+from cdfsg.paper.select import summarise
+
+Instances = list[tuple[str, bool]]
+Claim = dict[str, Any]
+
+
+def ledger() -> pd.DataFrame:
+    """The verdict on every claim.
+
+    Returns
+    -------
+    DataFrame
+        One row per claim: ``claim, says, place, holds, of, verdict, where_not``; `where_not` lists the places
+        where it does not hold.
+    """
+    with open(PAPER / "claims.toml", "rb") as file:
+        claims = tomllib.load(file)["claim"]
+    evidence = [
+        (experiment, runs)
+        for experiment in EXPERIMENTS.values()
+        if archive.exists(experiment)
+        for runs in [archive.runs_of(experiment)]
+        if not is_surrogate(runs)
+    ]
+    rows = []
+    for claim in claims:
+        name = claim["shown_by"]
+        if name in SHOWN_BY_COST:
+            instances = SHOWN_BY_COST[name](claim, cost.published(cost.MEMORY_NAME))
+        else:
+            instances = [found for experiment, runs in evidence for found in SHOWN_BY[name](claim, experiment, runs)]
+        failed = [place for place, holds in instances if not holds]
+        rows.append(
+            {
+                "claim": claim["id"], "says": claim["says"], "place": claim["place"],
+                "holds": len(instances) - len(failed), "of": len(instances),
+                "verdict": verdict_of(len(instances) - len(failed), len(instances)), "where_not": "; ".join(failed),
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """The ledger as a Markdown table."""
+    lines = ["| the paper says | verdict |", "|---|---|"]
+    lines += [f"| {says} | {verdict} |" for says, verdict in zip(table["says"], table["verdict"], strict=True)]
+    return "\n".join(lines)
+
+
+def verdict_of(holds: int, of: int) -> str:
+    """The verdict in words on a claim that holds in `holds` of `of` instances."""
+    if not of:
+        return "cannot be judged here"
+    if holds == of:
+        return "holds"
+    return f"holds in {holds} of {of} cases" if holds else "does not hold"
+
+
+# --- tests over the records ------------------------------------------------------------------------------
+
+
+def more_accurate(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
+    """Quality above that of each competitor; a diverged competitor is beaten by any run that ends."""
+    return _compare(claim, experiment, runs, "quality", lambda ours, theirs: ours > theirs)
+
+
+def more_feasible(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
+    """Fea below that of each competitor; a diverged competitor is beaten by any run that ends."""
+    return _compare(claim, experiment, runs, "fea", lambda ours, theirs: ours < theirs)
+
+
+def post_processing_helps(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
+    """Fea* below Fea, and PCC* or Fval* no worse than by the claim's relative `loss`."""
+    found = []
+    for cell in _ours(runs):
+        before, after = abs(cell[experiment.measure]), abs(cell[f"{experiment.measure}_post"])
+        holds = cell["fea_post"] < cell["fea"] and after >= (1 - claim["loss"]) * before
+        found.append((_place(experiment, cell), bool(holds)))
+    return found
+
+
+def time_at_most(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
+    """Time at most `factor` times that of the competitor, where both were timed."""
+    seconds = timing(runs)
+    found = []
+    for (size, p, solver, _), ours in seconds.items():
+        for name in claim["against"] if solver in OURS else ():
+            theirs = seconds.get((size, p, *name.split(" ")))
+            if theirs is not None:
+                place = f"{experiment.name}, l = {size}, p = {p}, {solver} / {name}"
+                found.append((place, bool(ours <= claim["factor"] * theirs)))
+    return found
+
+
+def robust_to_batch_size(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
+    """At every batch size the quality is within the relative `loss` of the solver's best over all batch sizes."""
+    cells = pd.DataFrame(_ours(runs))
+    found = []
+    for (p, solver), group in cells.groupby(["p", "solver"], sort=False):
+        worst = group["quality"].min(skipna=False)
+        holds = len(group) == len(experiment.batch_sizes) and worst >= (1 - claim["loss"]) * group["quality"].max()
+        found.append((f"{experiment.name}, p = {p}, {solver}", bool(holds)))
+    return found
+
+
+def fails_at_small_batches(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
+    """A run of the competitor diverges at the batch size."""
+    cells = summarise(runs[runs["role"] == "reported"])
+    small = cells[cells["batch_size"].isin(claim["sizes"])]
+    return [
+        (f"{experiment.name}, l = {cell.batch_size}, p = {cell.p}, {name}", bool(cell.n_diverged > 0))
+        for name in claim["against"]
+        for cell in small.itertuples()
+        if f"{cell.solver} {cell.variant}" == name
+    ]
+
+
+def robust_to_beta(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
+    """Under every penalty parameter no run diverges and the quality is within `loss` of that at the paper's."""
+    if not experiment.betas:
+        return []
+    found = []
+    for solver, ends in tables.beta_ends(archive.more(experiment, "betas")).groupby("solver", sort=False):
+        reference = ends.loc[np.isclose(ends["beta"], BETA), "quality"].iloc[0]
+        for end in ends.itertuples():
+            alike = abs(end.quality - reference) <= claim["loss"] * abs(reference)
+            place = f"{experiment.name}, {solver}, beta = {end.beta:g}"
+            found.append((place, bool(alike and end.n_diverged == 0)))
+    return found
+
+
+def reaches_sooner(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
+    """CDFSG-Ada reaches CDFSG's final median quality after fewer samples than CDFSG's whole pass."""
+    traced = runs[(runs["role"] == "trace") & runs["solver"].isin(OURS)]
+    medians = traced.groupby(["p", "solver", "samples"])["quality"].median()
+    found = []
+    for p in sorted(traced["p"].unique()):
+        if {solver for q, solver, _ in medians.index if q == p} == set(OURS):
+            goal = medians[p, "CDFSG"].iloc[-1]
+            adaptive = medians[p, "CDFSG-Ada"]
+            reached = adaptive.index[adaptive >= goal]
+            end = medians[p, "CDFSG"].index[-1]
+            found.append((f"{experiment.name}, p = {p}", bool(len(reached) and reached[0] < end)))
+    return found
+
+
+def keeps_p_by_p(claim: Claim, memory: pd.DataFrame) -> Instances:
+    """Kept from step to step are at most `tall` n-by-p and `small` p-by-p matrices, and no n-by-n one is ever made.
+
+    The second is so where all that lives at once, but for the minibatch, is smaller than n-by-n.
+    """
+    found = []
+    for row in memory.itertuples():
+        state = row.state <= claim["tall"] * row.n * row.p + claim["small"] * row.p**2
+        holds = state and row.state + row.extra < row.n**2
+        found.append((f"{row.solver}, n = {row.n}, l = {row.batch_size}, p = {row.p}", bool(holds)))
+    return found
+
+
+SHOWN_BY_COST: dict[str, Callable[[Claim, pd.DataFrame], Instances]] = {"keeps_p_by_p": keeps_p_by_p}
+"""Tests over the measured memory of a step, see `cdfsg.paper.measure.cost`."""
+SHOWN_BY: dict[str, Callable[[Claim, Experiment, pd.DataFrame], Instances]] = {
+    test.__name__: test
+    for test in (
+        more_accurate, more_feasible, post_processing_helps, time_at_most, robust_to_batch_size,
+        fails_at_small_batches, robust_to_beta, reaches_sooner,
+    )
+}  # fmt: skip
+
+
+def _ours(runs: pd.DataFrame) -> list[dict[str, Any]]:
+    cells = final_cells(runs)
+    records: list[dict[str, Any]] = cells[cells["solver"].isin(OURS)].to_dict("records")
+    return records
+
+
+def _place(experiment: Experiment, cell: dict[str, Any]) -> str:
+    return f"{experiment.name}, l = {cell['batch_size']}, p = {cell['p']}, {cell['solver']}"
+
+
+def _compare(
+    claim: Claim, experiment: Experiment, runs: pd.DataFrame, quantity: str, better: Callable[[float, float], bool]
+) -> Instances:
+    rivals = summarise(runs[runs["role"] == "reported"])
+    rivals["name"] = rivals["solver"] + " " + rivals["variant"]
+    rivals = rivals[rivals["name"].isin(claim["against"])]
+    found = []
+    for cell in _ours(runs):
+        here = rivals[(rivals["batch_size"] == cell["batch_size"]) & (rivals["p"] == cell["p"])]
+        for name, theirs in zip(here["name"], here[quantity], strict=True):
+            holds = np.isfinite(cell[quantity]) and (not np.isfinite(theirs) or better(cell[quantity], theirs))
+            found.append((f"{_place(experiment, cell)} / {name}", bool(holds)))
+    return found

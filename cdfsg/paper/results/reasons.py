@@ -1,0 +1,263 @@
+"""Why a number differs from the paper's: each that is worse, or diverged on one side only, with what explains it.
+
+A reason is a test over the records.  It applies if under it the number would match the printed one or be better: then
+the difference lies in something that the paper does not say.  What no reason explains is called unexplained.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cdfsg.files import RECORDS, write_atomically
+from cdfsg.paper import archive
+from cdfsg.paper.experiments import EXPERIMENTS, Experiment
+from cdfsg.paper.results.reported import QUANTITIES, tolerance_of
+from cdfsg.paper.results.verdicts import JUDGED_VARIANT, ROW, final_cells, judge
+from cdfsg.paper.select import summarise
+
+MISMATCHES = ("worse", "diverged-ours", "diverged-paper")
+UNEXPLAINED = "unexplained"
+COLUMNS = ("table", *ROW, "quantity", "reported", "reproduced", "verdict", "reason", "evidence")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that differs, with all that may explain it.
+
+    Attributes
+    ----------
+    place : dict
+        ``batch_size, p, solver``.
+    quantity : str
+    reported : float
+        NaN for a dash.
+    row : Series
+        The paper's printed row by quantity.
+    ours : DataFrame
+        Summaries of our runs at this place, of every variant and setting.
+    diverging : dict
+        Variant to the batch sizes at which it diverges for this p and solver.
+    dashes : list of int
+        Batch sizes at which the paper has a dash for this p and solver.
+    """
+
+    place: dict[str, Any]
+    quantity: str
+    reported: float
+    row: pd.Series
+    ours: pd.DataFrame
+    diverging: dict[str, list[int]]
+    dashes: list[int]
+
+    def accepts(self, value: float, quantity: str = "") -> bool:
+        """Whether a value would match the printed one or be better."""
+        return judge(self.reported, value, quantity or self.quantity, "", "") in ("match", "better")
+
+    def judged(self) -> pd.Series | None:
+        """Our cell that stands for this place, or None if its runs diverged or nothing was eligible."""
+        cells = self.ours[self.ours["judged"]]
+        return cells.iloc[0] if len(cells) and cells["n_diverged"].iloc[0] == 0 else None
+
+
+Reason = Callable[[Number], str]
+
+
+def other_norm(number: Number) -> str:
+    """Fea in the spectral norm: the paper does not say which norm it prints."""
+    cell = number.judged()
+    if not number.quantity.startswith("fea") or cell is None:
+        return ""
+    value = cell[number.quantity.replace("fea", "fea_spectral")]
+    return f"{value:.2f} in the spectral norm" if number.accepts(value) else ""
+
+
+def invariant_evaluation(number: Number) -> str:
+    """The paper's Fval does not move under post-processing though Fea does: it looks evaluated after normalisation."""
+    cell = number.judged()
+    if number.quantity not in ("fval", "fval_post") or cell is None:
+        return ""
+    printed = number.row.reindex(["fval", "fval_post", "fval_orth"]).to_numpy(dtype=float)
+    constant = np.ptp(printed) <= 0.01 + 1e-9  # a unit of the last printed digit
+    value = cell["fval_orth"]
+    if not (constant and number.row["fea"] >= tolerance_of("fea").tolerance and number.accepts(value)):
+        return ""
+    return (
+        f"the paper's Fval, Fval* and Fval⋆ are one number in spite of Fea = {number.row['fea']:.2f}; "
+        f"our Fval⋆ is {value:.2f}"
+    )
+
+
+def other_setting(number: Number) -> str:
+    """Other settings of a competitor: its authors' step in our units, or tuned like CDFSG; or the file's order."""
+    return _among(number, [name for name in _BASELINES if name != JUDGED_VARIANT[number.place["solver"]]])
+
+
+def other_grid_point(number: Number) -> str:
+    """Another point of the paper's grid: the paper does not say how it chose."""
+    grid = number.ours[number.ours["variant"] == "grid"]
+    good = grid[[number.accepts(value) for value in grid[number.quantity]]]
+    if good.empty:
+        return ""
+    best = good.loc[(good["quality"] - good["fea"]).idxmax()]
+    return (
+        f"{best[number.quantity]:.2f} at s1 = {best['s1']:g}, s2 = {best['s2']:g} "
+        f"(quality {best['quality']:.2f}, Fea {best['fea']:.2f}; the paper's Fea {number.row['fea']:.2f})"
+    )
+
+
+def other_protocol(number: Number) -> str:
+    """Another reading of the setting, with step sizes selected anew: raw data, one minibatch, Ada's constants."""
+    variants = [v for v in number.ours["variant"].unique() if v not in ("grid", "orders", *_BASELINES)]
+    return _among(number, variants)
+
+
+def data_order(number: Number) -> str:
+    """Chance: one of ten other data orders gives the number."""
+    values = number.ours.loc[number.ours["variant"] == "orders", number.quantity].dropna()
+    if values.empty or not any(number.accepts(value) for value in values):
+        return ""
+    return f"{values.min():.2f} to {values.max():.2f} over {len(values)} data orders"
+
+
+def dash_of_other_setting(number: Number) -> str:
+    """Under another setting Landing diverges here, and at what batch sizes besides the paper's dashes."""
+    if not np.isnan(number.reported):
+        return ""
+    here = number.place["batch_size"]
+    words = []
+    for variant, sizes in number.diverging.items():
+        if here in sizes:
+            more = sorted(set(sizes) ^ set(number.dashes))
+            where = "exactly where the paper has dashes" if not more else f"not as the paper at l = {_list(more)}"
+            words.append(f"{variant}: diverges, {where}")
+    return "; ".join(words)
+
+
+REASONS: dict[str, Reason] = {
+    "norm": other_norm,
+    "evaluation": invariant_evaluation,
+    "data order": data_order,
+    "baseline's setting": other_setting,
+    "baseline diverges": dash_of_other_setting,
+    "grid point": other_grid_point,
+    "protocol": other_protocol,
+}
+"""Reasons by the name that the tables print, the plainest first."""
+_BASELINES = ("fixed", "authors", "tuned", "permuted", "file")
+
+
+def reasons(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
+    """Every number whose verdict is in `MISMATCHES` with its reasons.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    judged : DataFrame
+        Its verdicts.
+    runs, ablated : DataFrame
+        Its records, and those of its ablations (without rows where there are none).
+
+    Returns
+    -------
+    DataFrame
+        Columns `COLUMNS`; `reason` joins the names of all that apply, or is `UNEXPLAINED`; `evidence` says what each
+        was found by.
+    """
+    cells = _cells(runs, ablated)
+    rows = []
+    for cell in judged[judged["verdict"].isin(MISMATCHES)].itertuples():
+        number = _number(cell, judged, cells)
+        found = {name: words for name, test in REASONS.items() if (words := test(number))}
+        rows.append(
+            {
+                **{name: getattr(cell, name) for name in COLUMNS[:8]},
+                "reason": "; ".join(found) or UNEXPLAINED,
+                "evidence": " | ".join(f"{name}: {words}" for name, words in found.items()),
+            }
+        )
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Numbers per solver and first reason."""
+    first = table["reason"].str.split("; ").str[0]
+    return pd.crosstab(table["solver"], first).rename_axis(columns=None)
+
+
+def listing(table: pd.DataFrame) -> str:
+    """Each number with its evidence in words; a dash of the paper where our runs ended is one line for its row."""
+    lines = []
+    for row in table[table["verdict"] != "diverged-paper"].itertuples():
+        place = f"l = {row.batch_size}, p = {row.p}, {row.solver}: {QUANTITIES[row.quantity]}"
+        lines.append(f"{place} {row.reproduced:.2f}, the paper {row.reported:.2f}")
+        lines += [f"    {words}" for words in (row.evidence or row.reason).split(" | ")]
+    dashes = table[table["verdict"] == "diverged-paper"].drop_duplicates(ROW)
+    for row in dashes.itertuples():
+        lines.append(f"l = {row.batch_size}, p = {row.p}, {row.solver}: ends well, the paper has dashes")
+        lines += [f"    {words}" for words in (row.evidence or row.reason).split(" | ")]
+    return "\n".join(lines) or "Nothing differs."
+
+
+def write(judged: pd.DataFrame) -> pd.DataFrame:
+    """Find the reasons of every number that differs, and write ``data/records/reasons.csv``."""
+    frames = []
+    for experiment in EXPERIMENTS.values():
+        part = judged[judged["table"] == experiment.table]
+        if part["verdict"].isin(MISMATCHES).any():
+            frames.append(reasons(experiment, part, archive.runs_of(experiment), archive.ablations(experiment)))
+    table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
+    write_atomically(RECORDS / "reasons.csv", table.to_csv(index=False, lineterminator="\n"))
+    return table
+
+
+def read() -> pd.DataFrame:
+    """The published ``data/records/reasons.csv``."""
+    missing = dict.fromkeys(("reported", "reproduced"), "")
+    return pd.read_csv(RECORDS / "reasons.csv", keep_default_na=False, na_values=missing)
+
+
+def _cells(runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
+    """Summaries of all reported runs, a run in another data order by itself; `judged` marks those that were judged."""
+    ordered = ablated["variant"] == "orders"
+    parts = [part[part["role"] == "reported"] for part in (runs, ablated[~ordered])]
+    cells = pd.concat([summarise(part) for part in parts if len(part)], ignore_index=True)
+    alone = ablated[ordered].assign(n_diverged=(ablated["status"] == "diverged").astype(int))
+    cells = pd.concat([cells, alone[alone.columns.intersection(cells.columns)]], ignore_index=True)
+    keys = [*ROW, "variant", "s1", "s2"]
+    judged = final_cells(runs)[keys].assign(judged=True)
+    cells = cells.merge(judged, how="left", on=keys)  # a missing s1 equals a missing s1
+    return cells.assign(judged=cells["judged"].eq(True))
+
+
+def _number(cell: Any, judged: pd.DataFrame, cells: pd.DataFrame) -> Number:
+    place = {name: getattr(cell, name) for name in ROW}
+    same = (judged[ROW] == list(place.values())).all(axis=1)
+    column = (judged["p"] == cell.p) & (judged["solver"] == cell.solver) & (judged["quantity"] == cell.quantity)
+    dashes = judged.loc[column & judged["reported"].isna(), "batch_size"]
+    mine = cells[(cells["p"] == cell.p) & (cells["solver"] == cell.solver) & (cells["variant"] != "grid")]
+    lost = mine[mine["n_diverged"] > 0].groupby("variant")["batch_size"].agg(lambda sizes: sorted(set(sizes)))
+    return Number(
+        place=place,
+        quantity=cell.quantity,
+        reported=cell.reported,
+        row=judged[same].set_index("quantity")["reported"],
+        ours=cells[(cells[ROW] == list(place.values())).all(axis=1)],
+        diverging=lost.to_dict(),
+        dashes=sorted(dashes),
+    )
+
+
+def _among(number: Number, variants: Sequence[str]) -> str:
+    """The variants under which the number would match or be better, with what they give."""
+    words = []
+    for variant in variants:
+        values = number.ours.loc[number.ours["variant"] == variant, number.quantity]
+        words += [f"{value:.2f} {variant}" for value in values if number.accepts(value)]
+    return ", ".join(words)
+
+
+def _list(sizes: Sequence[int]) -> str:
+    return ", ".join(str(size) for size in sizes)

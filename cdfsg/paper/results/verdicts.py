@@ -1,0 +1,209 @@
+"""Verdicts: each number that the paper prints beside ours, judged by the tolerances; and attainability."""
+
+import numpy as np
+import pandas as pd
+
+from cdfsg.files import RECORDS, write_atomically
+from cdfsg.paper import archive
+from cdfsg.paper.experiments import EXPERIMENTS, OURS, Experiment
+from cdfsg.paper.records import is_surrogate
+from cdfsg.paper.results.reported import QUANTITIES, printed, tolerance_of
+from cdfsg.paper.select import select, settings_of, summarise
+
+COLUMNS = (
+    "table", "dataset", "merit", "batch_size", "p", "solver", "quantity", "reported", "flag", "reproduced", "std",
+    "runs", "provenance", "tolerance", "verdict",
+)  # fmt: skip
+VERDICTS = (
+    "match", "better", "worse", "diverged-both", "diverged-ours", "diverged-paper", "not-comparable",
+)  # fmt: skip
+
+JUDGED_VARIANT = {"CDFSG": "grid", "CDFSG-Ada": "grid", "Landing": "fixed", "RSG+": "permuted"}
+"""Which treatment of a solver stands for it in the verdicts; the others are shown beside it."""
+
+ROW = ["batch_size", "p", "solver"]
+
+
+def judge(reported: float, reproduced: float, quantity: str, provenance: str, flag: str) -> str:
+    """Verdict on one number.
+
+    Parameters
+    ----------
+    reported, reproduced : float
+        NaN stands for a run that diverged.
+    quantity : str
+    provenance : str
+        A surrogate is never compared with the paper.
+    flag : str
+        Not empty if the printed number is impossible or doubtful: then it is no target.
+    """
+    tolerance = tolerance_of(quantity)
+    if flag or provenance == "surrogate" or not tolerance.comparable:
+        return "not-comparable"
+    if np.isnan(reported):
+        return "diverged-both" if np.isnan(reproduced) else "diverged-paper"
+    if np.isnan(reproduced):
+        return "diverged-ours"
+    if abs(reproduced - reported) <= tolerance.around(reported) + 1e-12:  # the bound itself is inside
+        return "match"
+    return "better" if (reproduced > reported) == higher_is_better(quantity) else "worse"
+
+
+def higher_is_better(quantity: str) -> bool:
+    """Whether a larger value is the better one: of PCC; of Fea and Fval (which is minimised) a smaller one."""
+    return quantity.startswith("pcc")
+
+
+def is_comparable(experiment: Experiment, runs: pd.DataFrame) -> bool:
+    """Whether the paper has a table of the experiment and the data are no surrogate."""
+    return bool(experiment.table) and not is_surrogate(runs)
+
+
+def judged_ours(judged: pd.DataFrame) -> pd.DataFrame:
+    """The comparable numbers of CDFSG and CDFSG-Ada, with a column ``good``: match or better."""
+    ours = judged[judged["solver"].isin(OURS) & (judged["verdict"] != "not-comparable")]
+    return ours.assign(good=ours["verdict"].isin(["match", "better", "diverged-both"]))
+
+
+def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
+    """One row per number that the paper prints in the experiment's table, columns `COLUMNS`; none without a table.
+
+    Raises
+    ------
+    ValueError
+        If records of the experiment are missing.
+    """
+    if not experiment.table:
+        return pd.DataFrame(columns=list(COLUMNS))
+    _require_runs(experiment, runs)
+    cells = printed(experiment.table)
+    ours = final_cells(runs).set_index(ROW)
+    seconds = timing(runs)
+    rows = []
+    for cell in cells.itertuples():
+        key = (cell.batch_size, cell.p, cell.solver)
+        row = ours.loc[key] if key in ours.index else None
+        if cell.quantity == "time_s":
+            reproduced, std = seconds.get((*key, JUDGED_VARIANT[cell.solver]), np.nan), np.nan
+        elif row is None:
+            reproduced, std = np.nan, np.nan
+        else:
+            reproduced, std = row[cell.quantity], row[cell.quantity + "_std"]
+        provenance = str(runs["provenance"].iloc[0])
+        rows.append(
+            (
+                cell.table, cell.dataset, cell.merit, cell.batch_size, cell.p, cell.solver, cell.quantity,
+                cell.reported, cell.flag, reproduced, std, 0 if row is None else int(row["runs"]), provenance,
+                tolerance_of(cell.quantity).around(cell.reported),
+                judge(cell.reported, reproduced, cell.quantity, provenance, cell.flag),
+            )
+        )  # fmt: skip
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:
+    """Refuse to judge records from which whole blocks are missing: a run that is not there has not diverged."""
+    found = runs.groupby(["batch_size", "p", "solver", "role", "variant"])["key"].nunique().to_dict()
+    missing = []
+    for block in [*experiment.first_stage(), *experiment.second_stage(select(runs))]:
+        place = (block.batch_size, block.p, block.solver, block.role, block.variant)
+        found[place] = found.get(place, 0) - 1
+        if found[place] < 0:
+            missing.append(block.describe())
+    if missing:
+        raise ValueError(
+            f"the records of {experiment.name} lack {len(missing)} blocks, the first is {missing[0]}; make reproduce"
+        )
+
+
+def printed_rows(experiment: Experiment) -> dict[tuple[int, int, str], pd.Series]:
+    """The paper's comparable numbers by (batch size, p, solver), a Series by quantity each, without rows of dashes."""
+    rows = {}
+    for key, targets in printed(experiment.table).groupby(ROW):
+        comparable = np.array([tolerance_of(quantity).comparable for quantity in targets["quantity"]])
+        targets = targets[comparable & (targets["flag"] == "")]
+        if targets["reported"].notna().all():
+            rows[key] = targets.set_index("quantity")["reported"]
+    return rows
+
+
+def final_cells(runs: pd.DataFrame) -> pd.DataFrame:
+    """The cell that stands for each (batch size, p, solver): the selected one, or the fixed setting."""
+    cells = summarise(runs[runs["role"] == "reported"])
+    cells = cells[cells["variant"] == cells["solver"].map(JUDGED_VARIANT)]
+    chosen = select(runs)
+    wanted = [
+        row.variant != "grid" or chosen.get((row.batch_size, row.p, row.solver)) == settings_of(row)
+        for row in cells.itertuples()
+    ]
+    return cells[np.array(wanted, dtype=bool)].reset_index(drop=True)
+
+
+def timing(runs: pd.DataFrame) -> dict[tuple[int, int, str, str], float]:
+    """Median seconds of one lane alone, by (batch size, p, solver, variant)."""
+    alone = runs[runs["role"] == "timing"].groupby([*ROW, "variant"])["block_seconds"].median()
+    return {key: float(value) for key, value in alone.items()}
+
+
+def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
+    """The grid cell nearest to each of the paper's rows for CDFSG and CDFSG-Ada.
+
+    The distance of a cell is the largest difference to a printed number in units of its tolerance, over the
+    row's comparable numbers.  A row is attainable if a cell is within 1: the paper's own choice in the grid is
+    unknown, so this asks whether *some* choice gives its numbers.
+
+    Returns
+    -------
+    DataFrame
+        One row per printed row: ``batch_size, p, solver, s1, s2, distance, farthest, farthest_is, attainable``;
+        `farthest` is the heading of the number that is farthest off, `farthest_is` says whether it is better or
+        worse than the paper's.  No rows without a table of the paper or on a surrogate.
+    """
+    columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable"]
+    if not is_comparable(experiment, runs):
+        return pd.DataFrame(columns=columns)
+    cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
+    rows = []
+    for key, targets in printed_rows(experiment).items():
+        candidates = cells[(cells[ROW] == list(key)).all(axis=1)]
+        if candidates.empty:
+            continue
+        differences = candidates[list(targets.index)].to_numpy() - targets.to_numpy()
+        gaps = np.abs(differences) / [tolerance_of(quantity).around(value) for quantity, value in targets.items()]
+        distances = np.where(np.isnan(gaps).any(axis=1), np.inf, gaps.max(axis=1))
+        best = int(distances.argmin())
+        farthest = int(gaps[best].argmax())
+        quantity = str(targets.index[farthest])
+        rows.append(
+            {
+                **dict(zip(ROW, key, strict=True)),
+                "s1": candidates["s1"].iloc[best],
+                "s2": candidates["s2"].iloc[best],
+                "distance": distances[best],
+                "farthest": QUANTITIES[quantity],
+                "farthest_is": "better" if (differences[best, farthest] > 0) == higher_is_better(quantity) else "worse",
+                "attainable": bool(distances[best] <= 1 + 1e-9),
+            }
+        )
+    return pd.DataFrame(rows, columns=columns)
+
+
+def write() -> pd.DataFrame:
+    """Judge every experiment with published records and write ``data/records/verdicts.csv``."""
+    frames = [
+        verdicts(experiment, archive.runs_of(experiment))
+        for experiment in EXPERIMENTS.values()
+        if archive.exists(experiment)
+    ]
+    if not frames:
+        raise FileNotFoundError(f"there are no records in {RECORDS}; make them with: make reproduce")
+    table = pd.concat(frames, ignore_index=True)
+    write_atomically(RECORDS / "verdicts.csv", table.to_csv(index=False, lineterminator="\n"))
+    return table
+
+
+def read() -> pd.DataFrame:
+    """The published ``data/records/verdicts.csv``."""
+    # An empty flag is text, not a missing value.
+    missing = dict.fromkeys(("reported", "reproduced", "std", "tolerance"), "")
+    return pd.read_csv(RECORDS / "verdicts.csv", keep_default_na=False, na_values=missing)

@@ -1,0 +1,1 @@
+"""What people look at: words, figures, notebooks and the report."""

@@ -1,0 +1,195 @@
+"""Results in words: titles, summaries, explanations, the parts of the README, and the checks of the conclusions."""
+
+import pandas as pd
+
+from cdfsg.files import ROOT, write_atomically
+from cdfsg.paper.experiments import ORDERS, TREATMENTS, Experiment
+from cdfsg.paper.records import is_surrogate
+from cdfsg.paper.results.reasons import counts
+from cdfsg.paper.results.reported import INAPPLICABLE, printed
+from cdfsg.paper.results.verdicts import VERDICTS, attainability, judged_ours
+
+ALIKE = 0.02
+"""Relative difference of quality up to which two penalty parameters count as alike: less than the tolerance of PCC."""
+MOST = 0.75
+"""Share of match or better among the numbers of CDFSG and CDFSG-Ada from which we say that the table holds."""
+
+
+def reasons_in_words(table: pd.DataFrame) -> str:
+    """How many numbers of each solver differ for which first reason, as a Markdown table."""
+    found = counts(table)
+    lines = ["| solver | numbers | " + " | ".join(found.columns) + " |", "|---|" + "--:|" * (len(found.columns) + 1)]
+    for solver, row in found.iterrows():
+        lines.append(f"| {solver} | {row.sum()} | " + " | ".join(str(n or "") for n in row) + " |")
+    return "\n".join(lines)
+
+
+def title(experiment: Experiment, runs: pd.DataFrame) -> str:
+    """What the numbers are from, for the head of a figure."""
+    provenance = ", ".join(sorted(set(runs["provenance"])))
+    table = f"the paper's {experiment.table}" if experiment.table else "no table of the paper"
+    return f"{experiment.dataset} ({provenance}), merit {experiment.merit}: {table}"
+
+
+def count_verdicts(table: pd.DataFrame) -> pd.DataFrame:
+    """Number of verdicts of each kind per solver."""
+    counts = pd.crosstab(table["solver"], table["verdict"])
+    return counts.reindex(columns=[word for word in VERDICTS if word in counts]).rename_axis(columns=None)
+
+
+def summary(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> str:
+    """A few lines on what was reproduced."""
+    if judged.empty:
+        return f"{experiment.name}: {len(runs)} records; the paper has no table to judge them by"
+    if is_surrogate(runs):
+        return f"{experiment.table}: {len(judged)} cells, not compared: the data are a surrogate"
+    ours = judged_ours(judged)
+    rows = attainability(experiment, runs)
+    return (
+        f"{experiment.table}: {judged['reported'].notna().sum()} printed numbers, "
+        f"{judged['reported'].isna().sum()} dashes\n"
+        f"  CDFSG and CDFSG-Ada at our rule's settings: {int(ours['good'].sum())} of {len(ours)} match or better\n"
+        f"  rows whose printed numbers a grid point attains: {int(rows['attainable'].sum())} of {len(rows)}\n"
+        f"{count_verdicts(judged).to_string()}"
+    )
+
+
+def ledger(verdicts_table: pd.DataFrame) -> str:
+    """The count of verdicts per table and solver as a Markdown table.
+
+    Left out are times, which are never judged, and quantities that a solver does not have.
+    """
+    judged = verdicts_table[(verdicts_table["quantity"] != "time_s") & (verdicts_table["flag"] != INAPPLICABLE)]
+    head = "| table | solver | numbers | " + " | ".join(VERDICTS) + " |"
+    lines = [head, "|---|---|" + "--:|" * (len(VERDICTS) + 1)]
+    for (table, solver), rows in judged.groupby(["table", "solver"], sort=False):
+        counts = rows["verdict"].value_counts()
+        cells = " | ".join(str(counts.get(word, "")) for word in VERDICTS)
+        lines.append(f"| {table} | {solver} | {len(rows)} | {cells} |")
+    return "\n".join(lines)
+
+
+def marks(name: str) -> tuple[str, str]:
+    """The lines of the README between which a text is written."""
+    return f"<!-- {name}, written by python -m cdfsg verdict -->", f"<!-- end of {name} -->"
+
+
+def write_into_readme(name: str, text: str) -> None:
+    """Put a text into the README between the marks of that name.
+
+    Raises
+    ------
+    ValueError
+        If the README lacks a mark.
+    """
+    path = ROOT / "README.md"
+    readme = path.read_text(encoding="utf-8")
+    begin, end = marks(name)
+    if begin not in readme or end not in readme:
+        raise ValueError(f"{path} needs the lines {begin} and {end}; put them back")
+    before, rest = readme.split(begin)
+    write_atomically(path, f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
+
+
+def explain_distance(nearest: pd.DataFrame) -> str:
+    """What the rows that no grid point attains have in common."""
+    if nearest.empty:
+        return "There is nothing to compare: no table of the paper, or a surrogate data set."
+    missed = nearest[~nearest["attainable"]]
+    text = f"{len(nearest) - len(missed)} of {len(nearest)} rows are attained."
+    if missed.empty:
+        return text
+    better = int((missed["farthest_is"] == "better").sum())
+    return (
+        f"{text} The other {len(missed)} miss by {missed['distance'].min():.2f} to {missed['distance'].max():.2f} "
+        f"tolerances,\nand in {better} of them the number farthest off is better than the paper's."
+    )
+
+
+def explain_landing(landing: pd.DataFrame) -> str:
+    """At which batch sizes each treatment of Landing diverges, beside the paper's dashes."""
+
+    def sizes(rows: pd.DataFrame) -> str:
+        found = [f"l = {size}, p = {p}" for size, p in zip(rows["batch_size"], rows["p"], strict=True)]
+        return "; ".join(found) or "none"
+
+    lines = []
+    if landing["reported_quality"].notna().any():
+        dashes = landing[landing["reported_quality"].isna()].drop_duplicates(["batch_size", "p"])
+        lines.append(f"the paper's dashes: {sizes(dashes)}")
+    for variant, rows in landing.groupby("variant"):
+        lines.append(f"{variant}, diverged: {sizes(rows[rows['n_diverged'] > 0])}")
+    return "\n".join(lines)
+
+
+def explain_betas(ends: pd.DataFrame) -> str:
+    """Over which penalty parameters the runs end alike, and where they do not."""
+    lines = []
+    for solver, rows in ends.groupby("solver", sort=False):
+        good = rows[(rows["n_diverged"] == 0) & (rows["quality"] >= (1 - ALIKE) * rows["quality"].max())]
+        lost = rows[rows["n_diverged"] > 0]
+        words = ", ".join(f"{beta:g}" for beta in lost["beta"]) or "none"
+        lines.append(
+            f"{solver}: quality within {ALIKE:.0%} of its best for beta in "
+            f"{{{', '.join(f'{beta:g}' for beta in good['beta'])}}}, with Fea from {good['fea'].min():.2f} to "
+            f"{good['fea'].max():.2f}; runs diverged for beta in {{{words}}}"
+        )
+    return "\n".join(lines)
+
+
+def check_betas(experiment: Experiment, ends: pd.DataFrame) -> None:
+    """Raise unless every solver ran under every penalty parameter.
+
+    Raises
+    ------
+    AssertionError
+        The message names what fails.
+    """
+    for solver, rows in ends.groupby("solver"):
+        _require(list(rows["beta"]) == sorted(experiment.betas), f"{solver} did not run under every beta")
+
+
+def check_ablations(experiment: Experiment, table: pd.DataFrame, orders: pd.DataFrame) -> None:
+    """Raise unless every treatment ran at every batch size, and the untreated runs in every data order.
+
+    Raises
+    ------
+    AssertionError
+        The message names what fails.
+    """
+    for name in set(experiment.treatments) & set(TREATMENTS):
+        sizes = set(table.loc[table["treatment"] == name, "batch_size"])
+        _require(sizes == set(experiment.batch_sizes), f"{name} did not run at every batch size")
+    if "orders" in experiment.treatments:
+        _require(bool((orders["runs"] == len(ORDERS)).all()), "a data order is missing")
+
+
+def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> None:
+    """Raise unless the records are complete and sound and the conclusion stands.
+
+    Raises
+    ------
+    AssertionError
+        The message names what fails.
+    """
+    final = runs[(runs["role"] == "reported") & (runs["status"] == "done")]
+    _require(len(final) > 0, "no reported run ended")
+    _require(bool(final["pcc"].dropna().between(0, 1 + 1e-9).all()), "a PCC lies outside [0, 1]")
+    lowest = (final["fval_orth"] - final["bound"]).min()
+    _require(not lowest < -1e-6, f"a feasible point lies {-lowest:.1e} below the bound of Fval")
+    worst = final["fea_orth"].max()
+    _require(worst < 1e-8, f"exact post-processing leaves a feasibility violation of {worst:.1e}")
+    if not experiment.table:
+        return
+    _require(len(judged) == len(printed(experiment.table)), "not every printed number has a verdict")
+    _require(bool(judged["verdict"].isin(VERDICTS).all()), "a verdict is not one of the known words")
+    if is_surrogate(runs):
+        _require(set(judged["verdict"]) == {"not-comparable"}, "a surrogate was compared with the paper")
+        return
+    share = judged_ours(judged)["good"].mean()
+    _require(share >= MOST, f"only {share:.0%} of the numbers of CDFSG and CDFSG-Ada match or are better")
+
+
+def _require(holds: bool, words: str) -> None:
+    if not holds:
+        raise AssertionError(words)

@@ -1,0 +1,151 @@
+import dataclasses
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from cdfsg import metrics
+from cdfsg.datasets import load
+from cdfsg.linalg import truncated_inv_sqrt
+from cdfsg.paper import archive
+from cdfsg.paper.experiments import EXPERIMENTS, MU, QUICK
+from cdfsg.paper.results import tables
+from cdfsg.paper.results.verdicts import attainability, verdicts
+from cdfsg.paper.run import eigenvalues_of
+from cdfsg.paper.show import words
+from cdfsg.paper.show.figures import beta_curves, beta_ends
+from cdfsg.penalty import Penalty
+from cdfsg.problems import GCCA, Huber, Identity
+from tests.paper.fakes import TINY, fake
+from tests.paper.results.test_verdicts import CHOSEN, at, runs_of
+
+EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
+HERE = {"batch_size": 100, "p": 10, "solver": "CDFSG"}
+
+
+@pytest.fixture
+def runs():
+    return runs_of()
+
+
+def grid_point(runs, s1, s2):
+    return at(runs, **HERE, role="reported", s1=s1, s2=s2)
+
+
+def only(table, **where):
+    (row,) = table[at(table, **where)].to_dict("records")
+    return row
+
+
+def test_the_selected_settings_are_listed_with_those_that_a_solver_has(runs):
+    table = tables.selected(runs)
+    assert len(table) == 4 * 2 * 4
+    assert only(table, **HERE)["s1"] == CHOSEN[0] and np.isnan(only(table, **HERE)["eta"])
+    assert only(table, **(HERE | {"solver": "Landing"}))["eta"] == 0.1
+
+
+def test_the_trade_off_has_every_grid_point_with_one_selected_in_each_row_and_the_papers_beside(runs):
+    table = tables.trade_off(EXPERIMENT, runs)
+    assert len(table) == 4 * 2 * 2 * 18
+    assert (table.groupby(["batch_size", "p", "solver"])["selected"].sum() == 1).all()
+    row = only(table, **HERE, selected=True)
+    assert (row["s1"], row["s2"]) == CHOSEN
+    assert (row["reported_quality"], row["reported_fea"]) == (0.93, 0.2)  # the paper's table ta:pcctimemn
+
+
+def test_landing_is_shown_three_ways_with_the_papers_numbers_and_its_dashes(runs):
+    runs.loc[at(runs, solver="Landing", variant="authors", batch_size=20), ["status", "quality"]] = "diverged", np.nan
+    table = tables.landing_three_ways(EXPERIMENT, runs)
+    assert len(table) == 4 * 2 * 3
+    row = only(table, batch_size=20, p=5, variant="authors")
+    assert row["n_diverged"] == 10 and np.isnan(row["quality"]) and np.isnan(row["reported_quality"])
+    assert only(table, batch_size=100, p=5, variant="fixed")["reported_quality"] == 0.87
+    said = words.explain_landing(table)
+    assert "the paper's dashes: l = 20, p = 5; l = 20, p = 10; l = 50, p = 5; l = 50, p = 10" in said
+    assert "authors, diverged: l = 20, p = 5; l = 20, p = 10\n" in said and "fixed, diverged: none" in said
+
+
+def test_times_are_shown_as_multiples_of_cdfsg_in_the_same_place(runs):
+    runs.loc[at(runs, solver="RSG+", role="timing", batch_size=50, p=5), "block_seconds"] = 3.0
+    row = only(tables.solver_times(EXPERIMENT, runs), batch_size=50, p=5, solver="RSG+")
+    assert (row["seconds"], row["ratio"]) == (3.0, 3.0)
+    assert row["reported_ratio"] == pytest.approx(31.84 / 1.77)  # the paper's seconds
+
+
+def test_the_exact_solver_stands_among_the_times_of_the_merit_that_it_solves(runs):
+    exact = pd.DataFrame({"p": [5, 10], "seconds": [4.0, 5.0]})
+    row = only(tables.solver_times(EXPERIMENT, runs, exact), batch_size=50, p=10, solver=tables.EXACT)
+    assert (row["seconds"], row["ratio"]) == (5.0, 5.0) and np.isnan(row["reported_seconds"])
+    huber = EXPERIMENTS["ta:fvalmn"]
+    assert tables.EXACT not in set(tables.solver_times(huber, runs_of(huber), exact)["solver"])
+
+
+def test_the_denominator_falls_as_more_is_truncated_or_a_ridge_is_added():
+    table = tables.denominators(TINY).set_index("treatment")["p = 2"]
+    views = load("digits")
+    exact = metrics.canonical_correlations(views.covariance, views.sizes)[:2].sum()
+    assert table["truncated at 1e-10"] == pytest.approx(exact)
+    ridges = table[[name for name in table.index if name.startswith("ridge")]]
+    assert (np.diff(ridges) < 0).all() and ridges.iloc[0] < exact
+
+
+@pytest.mark.parametrize("make", [tables.trade_off, tables.landing_three_ways])
+def test_an_experiment_without_a_table_of_the_paper_has_nothing_beside_its_numbers(make):
+    table = make(TINY, runs_of(TINY))
+    assert len(table) and table["reported_quality"].isna().all()
+
+
+def test_the_distance_is_explained_by_the_side_on_which_the_farthest_number_lies():
+    nearest = pd.DataFrame(
+        {"attainable": [True, False, False], "distance": [0.5, 1.2, 3.0], "farthest_is": ["worse", "better", "worse"]}
+    )
+    said = words.explain_distance(nearest)
+    assert "1 of 3 rows are attained" in said and "1.20 to 3.00" in said and "in 1 of them" in said
+
+
+@pytest.mark.parametrize("merit, slope", [(Identity(), 1.0), (Huber(MU), MU)])
+def test_h_is_unbounded_below_under_that_penalty_parameter_and_not_above_it(merit, slope):
+    views = load("digits")
+    experiment = dataclasses.replace(QUICK, merit=merit.name)
+    limit = tables.unbounded_below(experiment)
+    assert limit == pytest.approx(1.5 * slope * eigenvalues_of("digits")[0])
+    problem = GCCA(views.covariance, views.sizes, merit)
+    roots = [truncated_inv_sqrt(views.covariance[v, v], 1e-10) for v in views.slices]
+    left, right = views.slices
+    U, _, Vt = np.linalg.svd(roots[0] @ views.covariance[left, right] @ roots[1])
+    w = np.concatenate([roots[0] @ U[:, 0], roots[1] @ Vt[0]])[:, None] / np.sqrt(2)
+    far = {share: Penalty(problem, problem.M, share * limit).value(1e3 * w) for share in (0.99, 1.01)}
+    assert far[0.99] < -1e10 and far[1.01] > 1e10
+
+
+def test_runs_under_each_penalty_parameter_end_in_a_row_with_the_diverged_counted():
+    blocks = QUICK.beta_stage({(20, 2, "CDFSG"): (0.5, 0.1)})
+    assert [block.beta for block in blocks] == list(QUICK.betas)
+    frames = [fake(block, beta=block.beta, quality=0.5 + block.beta, fea=block.beta) for block in blocks]
+    runs = pd.concat(frames, ignore_index=True)
+    runs.loc[0, ["status", "quality", "fea"]] = "diverged", np.nan, np.nan
+    ends = tables.beta_ends(runs)
+    assert list(ends["n_diverged"]) == [1, 0, 0] and list(ends["runs"]) == [3, 3, 3]
+    assert list(ends["quality"]) == pytest.approx([0.51, 0.6, 1.5])
+    words.check_betas(QUICK, ends)
+    with pytest.raises(AssertionError, match="CDFSG did not run under every beta"):
+        words.check_betas(QUICK, ends.iloc[1:])
+    assert "runs diverged for beta in {0.01}" in words.explain_betas(ends)
+    medians = tables.beta_medians(QUICK, runs)
+    figure = beta_curves(medians, "title")
+    assert [line.get_label() for line in figure.axes[0].get_lines()] == ["beta = 0.01", "beta = 0.1", "beta = 1"]
+    assert [text.get_text() for text in beta_ends(ends, 1.2, "title").axes[0].texts] == ["1/3"]
+    plt.close("all")
+
+
+def test_a_surrogate_is_not_laid_beside_the_papers_numbers(runs):
+    runs["provenance"] = "surrogate"
+    assert tables.trade_off(EXPERIMENT, runs)["reported_quality"].isna().all()
+    assert tables.landing_three_ways(EXPERIMENT, runs)["reported_fea"].isna().all()
+    assert tables.solver_times(EXPERIMENT, runs)["reported_ratio"].isna().all()
+    judged = verdicts(EXPERIMENT, runs)
+    assert attainability(EXPERIMENT, runs).empty
+    assert "not compared: the data are a surrogate" in words.summary(EXPERIMENT, judged, runs)
+    words.check(EXPERIMENT, judged, runs)
+    assert archive.stem(EXPERIMENT, runs) == "mnist-surrogate-identity"

@@ -1,0 +1,118 @@
+import os
+
+import nbformat
+import papermill
+import pytest
+
+from cdfsg.paper.show import notebooks
+from cdfsg.paper.show.notebooks import execute, names, scrubbed
+
+CELLS = """
+import sys
+print("to", "stderr", file=sys.stderr)
+print(f"{word} {sys.version_info.major}")
+assert word != "bad"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of notebooks with one in it, `tale`, that has the parameters `word` and `count`."""
+    monkeypatch.setattr(notebooks, "NOTEBOOKS", tmp_path)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    parameters = nbformat.v4.new_code_cell('word = "good"\ncount = 1', metadata={"tags": ["parameters"]})
+    told = nbformat.v4.new_code_cell(CELLS.strip(), metadata={"scrolled": True})
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A tale"), parameters, told])
+    notebook.metadata["kernelspec"] = {"display_name": "Mine", "language": "python", "name": "python3"}
+    nbformat.write(notebook, tmp_path / "tale.ipynb")
+    return tmp_path
+
+
+def printed(path):
+    cells = nbformat.read(path, as_version=4).cells
+    return [out["text"] for cell in cells if cell.cell_type == "code" for out in cell.outputs]
+
+
+def left(folder):
+    return sorted(path.name for path in folder.glob("*.ipynb*"))
+
+
+def test_the_notebooks_are_listed_in_their_order_without_those_that_a_killed_execution_left(folder):
+    for name in ("00_start.ipynb", "00_startab12.ipynb.tmp", "conftest.py"):
+        (folder / name).touch()
+    assert names() == ["00_start", "tale"]
+
+
+def test_a_parameter_that_the_notebook_does_not_have_is_refused_with_those_it_has(folder):
+    with pytest.raises(ValueError, match=r"tale\.ipynb has no parameter wrod; it has count, word"):
+        execute("tale", {"wrod": "good"}, folder / "out.ipynb")
+    assert left(folder) == ["tale.ipynb"]
+
+
+@pytest.mark.parametrize("output", [None, "tale.ipynb"])
+def test_parameters_without_an_output_of_their_own_are_refused_and_the_notebook_stays(folder, output):
+    before = (folder / "tale.ipynb").read_bytes()
+    with pytest.raises(ValueError, match="needs an output of its own"):
+        execute("tale", {"word": "other"}, output and folder / output)
+    assert (folder / "tale.ipynb").read_bytes() == before and left(folder) == ["tale.ipynb"]
+
+
+def test_a_notebook_that_does_not_exist_is_named(folder):
+    with pytest.raises(OSError, match=r"tail\.ipynb"):
+        execute("tail", {"word": "other"}, folder / "out.ipynb")
+
+
+def test_executed_twice_in_place_a_notebook_has_its_results_and_the_same_bytes(folder):
+    path = folder / "tale.ipynb"
+    assert execute("tale") == path and printed(path) == ["good 3\n"]
+    first = path.read_bytes()
+    execute("tale")
+    assert path.read_bytes() == first and left(folder) == ["tale.ipynb"]
+    assert path.stat().st_mode & 0o777 == 0o644
+    for trace in (
+        str(folder),
+        "papermill",
+        "duration",
+        '"execution":',
+        "to stderr",
+        "scrolled",
+        "language_info",
+    ):
+        assert trace not in first.decode(), trace
+
+
+def test_parameters_take_effect_and_a_cell_that_fails_leaves_the_old_output_as_it_was(folder):
+    before = (folder / "tale.ipynb").read_bytes()
+    output = folder / "new" / "out.ipynb"
+    assert execute("tale", {"word": "other"}, output) == output and printed(output) == ["other 3\n"]
+    first = output.read_bytes()
+    with pytest.raises(papermill.PapermillExecutionError, match="AssertionError"):
+        execute("tale", {"word": "bad"}, output)
+    assert output.read_bytes() == first and os.listdir(output.parent) == ["out.ipynb"]
+    assert (folder / "tale.ipynb").read_bytes() == before
+
+
+def test_scrubbing_keeps_sources_tags_and_results(folder):
+    notebook = nbformat.read(folder / "tale.ipynb", as_version=4)
+    notebook.cells[2].outputs = [
+        nbformat.v4.new_output("stream", name="stdout", text="kept"),
+        nbformat.v4.new_output("stream", name="stderr", text="/home/someone: warning"),
+        nbformat.v4.new_output("execute_result", data={"text/plain": "1"}),
+    ]
+    notebook.metadata["papermill"] = {"duration": 1.5}
+    clean = scrubbed(nbformat.from_dict(notebook))
+    nbformat.validate(clean)
+    assert [cell.source for cell in clean.cells] == ["# A tale", 'word = "good"\ncount = 1', CELLS.strip()]
+    assert [dict(cell.metadata) for cell in clean.cells] == [{}, {"tags": ["parameters"]}, {}]
+    assert [out.output_type for out in clean.cells[2].outputs] == ["stream", "execute_result"]
+    assert list(clean.metadata) == ["kernelspec"] and [cell.id for cell in clean.cells][0] == "cell-0"
+
+
+def test_printed_text_is_stored_in_one_piece_wherever_the_kernel_cut_it():
+    outputs = [nbformat.v4.new_output("stream", name="stdout", text=text) for text in ("one", "\n", "two\n")]
+    outputs.insert(2, nbformat.v4.new_output("stream", name="stderr", text="noise"))
+    outputs.append(nbformat.v4.new_output("display_data", data={"text/plain": "picture"}))
+    outputs.append(nbformat.v4.new_output("stream", name="stdout", text="three"))
+    cell = nbformat.v4.new_code_cell("", outputs=outputs)
+    (found,) = scrubbed(nbformat.v4.new_notebook(cells=[cell])).cells
+    assert [out.get("text", "picture") for out in found.outputs] == ["one\ntwo\n", "picture", "three"]

@@ -1,0 +1,193 @@
+import re
+import shutil
+from urllib.parse import unquote, urlsplit
+
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+
+from cdfsg import __main__ as cli
+from cdfsg.files import NOTEBOOKS, RECORDS
+from cdfsg.paper.results import verdicts
+from cdfsg.paper.show import pages, site
+
+ADDED = "pages/added"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The whole report, with a page more than the repository has: ``{path: parsed page}``."""
+    folder = tmp_path_factory.mktemp("site")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "DOCS", shutil.copytree(site.DOCS, folder / "docs"))
+        (folder / "docs" / f"{ADDED}.md").write_text("# An added page\n\n$$E = m c^2$$\n", encoding="utf-8")
+        front = site.build(folder / "report")
+    found = sorted(front.parent.rglob("*.html"))
+    return {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in found}
+
+
+@pytest.fixture(scope="module")
+def judged():
+    return verdicts.read()
+
+
+@pytest.fixture
+def page(built):
+    """Return a function that gives a page by its name, without suffix."""
+    return lambda name: next(soup for path, soup in built.items() if path.as_posix().endswith(f"/report/{name}.html"))
+
+
+def loaded_by(soup):
+    """Addresses that a browser fetches by itself when it shows a page."""
+    for tag in soup.select("script[src], img[src], iframe[src], source[src], object[data], link[href]"):
+        yield tag.get("src") or tag.get("href") or tag.get("data")
+
+
+def test_no_page_loads_anything_from_the_network(built):
+    outside = {(path.name, address) for path, soup in built.items() for address in loaded_by(soup)
+               if urlsplit(address).netloc}  # fmt: skip
+    assert not outside
+    (root,) = {path.parent for path in built if path.name == "claims.html"}
+    for style in root.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)[\s\"']*(https?:)?//", style.read_text(encoding="utf-8")), style
+
+
+def test_every_link_inside_the_site_leads_to_a_file_and_a_place_in_it(built):
+    broken = []
+    for path, soup in built.items():
+        addresses = [*(a["href"] for a in soup.select("a[href]")), *loaded_by(soup)]
+        for parts in map(urlsplit, addresses):
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            place = unquote(parts.fragment) if target in built else ""
+            if not target.is_file() or (place and not built[target].find(id=place)):
+                broken.append((path.name, parts.geturl()))
+    assert not broken
+
+
+def test_formulas_are_drawn_by_a_file_of_the_site(built, page):
+    soup = page("notebooks/00_start")
+    assert r"\min_X" in soup.select_one(".math").text
+    (script,) = [tag["src"] for tag in soup.select("script[src]") if "mathjax" in tag["src"]]
+    (root,) = {path.parent for path in built if path.name == "claims.html"}
+    text = (root / "notebooks" / urlsplit(script).path).read_text(encoding="utf-8")
+    assert re.search(r'VERSION="3\.\d+\.\d+"|version:"3\.\d+\.\d+"', text, re.IGNORECASE)
+
+
+def test_a_page_is_added_by_putting_a_file_into_the_folder_of_pages(page):
+    menu = page("index").select_one(".sidebar-tree")
+    assert menu.find("a", href=f"{ADDED}.html").text == "An added page"
+
+
+def test_every_table_of_the_paper_has_a_page_with_each_printed_number_beside_ours(page, judged):
+    for table, name in pages.table_pages(judged).items():
+        part = judged[judged["table"] == table]
+        soup = page(name)
+        assert len(soup.select("table.numbers b")) == len(part)
+        rows = [[cell.text for cell in row.select("td")] for row in soup.select("details table.numbers tbody tr")]
+        shown = [(row[4], row[5], row[10]) for row in rows]
+        wanted = [(pages.number(r.reported), pages.number(r.reproduced, 4), r.verdict) for r in part.itertuples()]
+        assert shown == wanted and table in soup.text
+
+
+def test_a_surrogate_is_labelled_and_never_compared(page, judged):
+    for table, name in pages.table_pages(judged).items():
+        surrogate = "surrogate" in set(judged.loc[judged["table"] == table, "provenance"])
+        soup = page(name)
+        assert bool(soup.select(".admonition.warning")) == surrogate
+        if surrogate:
+            colours = {c for tag in soup.select(".verdict") for c in tag["class"] if c.startswith("v-")}
+            assert colours == {"v-not-comparable"}
+
+
+def test_the_front_page_counts_the_verdicts_of_every_table(page, judged):
+    counted = judged[judged["quantity"] != "time_s"]
+    for table, name in pages.table_pages(judged).items():
+        bars = [a.find_next_sibling("div") for a in page("index").select(f'.bars a[href="{name}.html"]')]
+        totals = {}
+        for segment in (segment for bar in bars for segment in bar.select("span")):
+            word, count = segment["title"].split(": ")
+            totals[word] = totals.get(word, 0) + int(count)
+        assert totals == counted.loc[counted["table"] == table, "verdict"].value_counts().to_dict()
+
+
+def test_the_front_page_leads_from_every_claim_to_where_it_is_shown(page):
+    asserted = pd.read_csv(RECORDS / "claims.csv", keep_default_na=False)
+    front, shown = page("index").select_one(".claims"), page("claims")
+    for row in asserted.itertuples():
+        link = front.find("a", href=f"claims.html#{pages.anchor(row.claim)}")
+        section = shown.find(id=pages.anchor(row.claim)).find_parent("section") or shown
+        assert link.text == row.says and row.verdict in section.text
+        assert all(place.partition(", ")[2] in section.text for place in row.where_not.split("; "))
+
+
+def test_every_notebook_is_a_page_that_the_list_of_notebooks_names(page):
+    names = [path.relative_to(NOTEBOOKS.parent).with_suffix("") for path in sorted(NOTEBOOKS.rglob("[!.]*.ipynb"))]
+    links = {a["href"] for a in page("notebooks").select("article a[href]")}
+    assert {f"{name.as_posix()}.html" for name in names} <= links
+    titles = [page(name.as_posix()).h1.text for name in names]
+    assert len(titles) == len(set(titles))
+
+
+def test_every_figure_is_shown_with_its_caption_and_its_numbers(page):
+    figures = page("figures").select("figure")
+    assert [figure.img["alt"] for figure in figures if not figure.figcaption.text] == []
+    assert sorted(figure.img["alt"] for figure in figures) == pages.figure_names()
+    assert all(figure.select_one("figcaption a[href$='.csv']") for figure in figures)
+
+
+def test_no_caption_is_without_a_figure():
+    captions = pages.read_captions()
+    used = {pages.caption_of(name, {key: key for key in captions}) for name in pages.figure_names()}
+    assert used == set(captions)
+
+
+def test_a_figure_without_a_caption_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"'mnist-new' has no caption; add one to .*captions\.toml"):
+        pages.caption_of("mnist-new", {"ew": "no whole word", "curves": "another"})
+    assert pages.caption_of("a-beta-ends", {"ends": "short", "beta-ends": "long"}) == "long"
+
+
+def test_wide_tables_scroll_in_a_box_of_their_own(built):
+    loose = [path.name for path, soup in built.items() for table in soup.select("article table")
+             if not table.find_parent(class_=["wide", "table-wrapper"])]  # fmt: skip
+    assert not loose
+
+
+def test_a_short_file_of_records_is_shown_and_a_heavy_one_only_named(tmp_path):
+    frame = pd.DataFrame({"solver": ["CDFSG", "Landing"], "fea": [0.123456, 2.0]})
+    frame.to_csv(tmp_path / "20_short.csv", index=False)
+    pd.concat([frame] * 50).to_csv(tmp_path / "long.csv", index=False)
+    pd.concat([frame] * 20_000).to_csv(tmp_path / "heavy.csv", index=False)
+    text = pages.records_page(tmp_path)
+    assert "[long.csv](records/long.csv) | 100 |" in text and "| `heavy.csv` | 40000 |" in text
+    assert text.count("<table") == 1 and "## 20_short" in text and "0.1235" in text
+
+
+def test_a_warning_fails_the_build_with_its_place_and_leaves_the_last_report_alone(tmp_path, monkeypatch):
+    def write_sources(source):
+        source.mkdir()
+        (source / "conf.py").write_text("extensions = ['myst_nb']", encoding="utf-8")
+        (source / "index.md").write_text("# Title\n\n[a page](missing.md)\n", encoding="utf-8")
+
+    monkeypatch.setattr(site, "write_sources", write_sources)
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "index.html").write_text("the last one", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"(?s)was not built; Sphinx says:.*index\.md:3.*missing\.md"):
+        site.build(tmp_path / "report")
+    assert (tmp_path / "report" / "index.html").read_text(encoding="utf-8") == "the last one"
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_without_records_there_is_no_report_but_a_word_on_how_to_make_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(site, "RECORDS", tmp_path)
+    monkeypatch.setattr(site, "SITE", tmp_path / "report")
+    with pytest.raises(FileNotFoundError, match="verdicts.csv is missing; make it with: make reproduce"):
+        site.build(tmp_path / "report")
+
+
+def test_the_command_says_what_to_open(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(site, "build", lambda: tmp_path / "index.html")
+    assert cli.main(["report"]) == 0
+    assert capsys.readouterr().out == f"Open {tmp_path / 'index.html'}\n"

@@ -1,0 +1,107 @@
+from dataclasses import replace
+
+import pytest
+
+from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.results.reported import INAPPLICABLE
+from cdfsg.paper.results.verdicts import VERDICTS, attainability, verdicts
+from cdfsg.paper.show import words
+from tests.paper.fakes import TINY, fake
+from tests.paper.results.test_verdicts import runs_of
+
+EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
+
+
+@pytest.fixture(scope="module")
+def complete():
+    return runs_of()
+
+
+def test_the_counts_of_verdicts_add_up_per_solver(complete):
+    table = verdicts(EXPERIMENT, complete)
+    counts = words.count_verdicts(table)
+    assert counts.sum(axis=1).to_dict() == table["solver"].value_counts().to_dict()
+    assert list(counts.columns) == [word for word in VERDICTS if word in set(table["verdict"])]
+    landing = table.query("solver == 'Landing' and verdict == 'diverged-paper'")
+    assert counts.loc["Landing", "diverged-paper"] == len(landing) > 0
+
+
+def test_the_summary_says_how_many_numbers_match_and_how_many_rows_are_attained(complete):
+    table = verdicts(EXPERIMENT, complete)
+    ours = table[table["solver"].isin(["CDFSG", "CDFSG-Ada"]) & (table["quantity"] != "time_s")]
+    good = int(ours["verdict"].isin(["match", "better"]).sum())
+    said = words.summary(EXPERIMENT, table, complete)
+    assert f"{good} of 80 match or better" in said and "ta:pcctimemn: 136 printed numbers, 56 dashes" in said
+    attained = attainability(EXPERIMENT, complete)["attainable"].sum()
+    assert f"a grid point attains: {attained} of 16" in said
+
+
+def test_a_summary_of_runs_that_cover_no_printed_row_has_none_attained():
+    part = replace(EXPERIMENT, batch_sizes=(25,), trace_batch_size=25)
+    runs = fake(*part.first_stage(), *part.second_stage({}), pcc=0.5, fea=5.0)
+    said = words.summary(part, verdicts(part, runs), runs)
+    assert "0 of 80 match or better" in said and "attains: 0 of 0" in said
+
+
+def test_an_experiment_that_the_paper_does_not_have_is_summed_up_without_a_judgement():
+    runs = fake(*TINY.first_stage())
+    said = words.summary(TINY, verdicts(TINY, runs), runs)
+    assert said == f"digits-identity: {len(runs)} records; the paper has no table to judge them by"
+    words.check(TINY, verdicts(TINY, runs), runs)
+
+
+def test_the_ledger_counts_every_judged_number_once(complete):
+    table = verdicts(EXPERIMENT, complete)
+    lines = words.ledger(table).splitlines()
+    assert lines[0].startswith("| table | solver | numbers | match |") and len(lines) == 2 + 4
+    for line in lines[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        rows = table[(table["solver"] == cells[1]) & (table["quantity"] != "time_s")]
+        rows = rows[rows["flag"] != INAPPLICABLE]
+        assert cells[0] == "ta:pcctimemn" and int(cells[2]) == len(rows)
+        expected = [int((rows["verdict"] == word).sum()) for word in VERDICTS]
+        assert [int(cell or 0) for cell in cells[3:]] == expected
+
+
+def test_the_ledger_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete):
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    begin, end = words.marks("ledger")
+    (tmp_path / "README.md").write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
+    table = verdicts(EXPERIMENT, complete)
+    for _ in range(2):
+        words.write_into_readme("ledger", words.ledger(table))
+        expected = f"before\n{begin}\n{words.ledger(table)}\n{end}\nafter\n"
+        assert (tmp_path / "README.md").read_text(encoding="utf-8") == expected
+
+
+def test_a_readme_without_the_marks_is_refused_with_the_lines_to_put_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    (tmp_path / "README.md").write_text("nothing")
+    with pytest.raises(ValueError, match="<!-- claims, written by .* put them back"):
+        words.write_into_readme("claims", "text")
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"pcc": 1.2}, "PCC lies outside"),
+        ({"fea_orth": 1e-3}, "leaves a feasibility violation of 1.0e-03"),
+        ({"status": "diverged"}, "no reported run ended"),
+        (
+            {"pcc": 0.1, "pcc_post": 0.1, "pcc_orth": 0.1, "fea": 0.9, "fea_post": 0.9},
+            "only 0% of the numbers",
+        ),
+    ],
+)
+def test_records_that_are_not_sound_or_do_not_bear_out_the_conclusion_fail_the_check(complete, change, said):
+    good = complete.assign(pcc=1.0, pcc_post=1.0, pcc_orth=1.0, fea=0.0, fea_post=0.0, fea_orth=0.0)
+    words.check(EXPERIMENT, verdicts(EXPERIMENT, good), good)
+    bad = good.assign(**change)
+    with pytest.raises(AssertionError, match=said):
+        words.check(EXPERIMENT, verdicts(EXPERIMENT, bad), bad)
+
+
+def test_a_printed_number_without_a_verdict_fails_the_check(complete):
+    good = complete.assign(pcc=1.0, pcc_post=1.0, pcc_orth=1.0, fea=0.0, fea_post=0.0, fea_orth=0.0)
+    with pytest.raises(AssertionError, match="not every printed number"):
+        words.check(EXPERIMENT, verdicts(EXPERIMENT, good).iloc[1:], good)
