@@ -1,7 +1,7 @@
 """Why a number differs from the paper's: each that is worse, or diverged on one side only, with what explains it.
 
 A reason is a test over the records.  It applies if under it the number would match the printed one or be better: then
-the difference lies in something that the paper does not say.  What no reason explains is called unexplained.
+the difference may lie in something that the paper does not say.  What no reason explains is called unexplained.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ import pandas as pd
 
 from cdfsg.files import RECORDS, write_atomically
 from cdfsg.paper import archive
-from cdfsg.paper.experiments import EXPERIMENTS, Experiment
+from cdfsg.paper.experiments import EXPERIMENTS, OURS, Experiment
 from cdfsg.paper.results.reported import QUANTITIES, tolerance_of
 from cdfsg.paper.results.verdicts import JUDGED_VARIANT, ROW, final_cells, judge
 from cdfsg.paper.select import summarise
@@ -52,9 +52,10 @@ class Number:
     diverging: dict[str, list[int]]
     dashes: list[int]
 
-    def accepts(self, value: float, quantity: str = "") -> bool:
-        """Whether a value would match the printed one or be better."""
-        return judge(self.reported, value, quantity or self.quantity, "", "") in ("match", "better")
+    def accepts(self, value: float) -> bool:
+        """Whether a value would match the printed one or be better; an Fval must match, as an infeasible one is low."""
+        verdict = judge(self.reported, value, self.quantity, "", "")
+        return verdict == "match" or (verdict == "better" and not self.quantity.startswith("fval"))
 
     def judged(self) -> pd.Series | None:
         """Our cell that stands for this place, or None if its runs diverged or nothing was eligible."""
@@ -92,7 +93,8 @@ def invariant_evaluation(number: Number) -> str:
 
 def other_setting(number: Number) -> str:
     """Other settings of a competitor: its authors' step in our units, or tuned like CDFSG; or the file's order."""
-    return _among(number, [name for name in _BASELINES if name != JUDGED_VARIANT[number.place["solver"]]])
+    solver = number.place["solver"]
+    return "" if solver in OURS else _among(number, [v for v in BASELINES[solver] if v != JUDGED_VARIANT[solver]])
 
 
 def other_grid_point(number: Number) -> str:
@@ -110,8 +112,8 @@ def other_grid_point(number: Number) -> str:
 
 def other_protocol(number: Number) -> str:
     """Another reading of the setting, with step sizes selected anew: raw data, one minibatch, Ada's constants."""
-    variants = [v for v in number.ours["variant"].unique() if v not in ("grid", "orders", *_BASELINES)]
-    return _among(number, variants)
+    own = ("grid", "orders", *BASELINES.get(number.place["solver"], ()))
+    return _among(number, [variant for variant in number.ours["variant"].unique() if variant not in own])
 
 
 def data_order(number: Number) -> str:
@@ -122,17 +124,23 @@ def data_order(number: Number) -> str:
     return f"{values.min():.2f} to {values.max():.2f} over {len(values)} data orders"
 
 
-def dash_of_other_setting(number: Number) -> str:
-    """Under another setting Landing diverges here, and at what batch sizes besides the paper's dashes."""
+def dashes_of_other_setting(number: Number) -> str:
+    """Under another setting the competitor diverges exactly at the batch sizes where the paper has dashes."""
     if not np.isnan(number.reported):
         return ""
-    here = number.place["batch_size"]
-    words = []
-    for variant, sizes in number.diverging.items():
-        if here in sizes:
-            more = sorted(set(sizes) ^ set(number.dashes))
-            where = "exactly where the paper has dashes" if not more else f"not as the paper at l = {_list(more)}"
-            words.append(f"{variant}: diverges, {where}")
+    same = [variant for variant, sizes in number.diverging.items() if sizes == number.dashes]
+    return f"at l = {_list(number.dashes)} alone with the setting {', '.join(same)}" if same else ""
+
+
+def diverges_elsewhere_too(number: Number) -> str:
+    """Under another setting the competitor diverges here, but not only where the paper has dashes."""
+    if not np.isnan(number.reported):
+        return ""
+    words = [
+        f"{variant} at l = {_list(sizes)}"
+        for variant, sizes in number.diverging.items()
+        if number.place["batch_size"] in sizes and sizes != number.dashes
+    ]
     return "; ".join(words)
 
 
@@ -141,12 +149,14 @@ REASONS: dict[str, Reason] = {
     "evaluation": invariant_evaluation,
     "data order": data_order,
     "baseline's setting": other_setting,
-    "baseline diverges": dash_of_other_setting,
+    "baseline diverges": dashes_of_other_setting,
     "grid point": other_grid_point,
     "protocol": other_protocol,
+    "diverges elsewhere too": diverges_elsewhere_too,
 }
 """Reasons by the name that the tables print, the plainest first."""
-_BASELINES = ("fixed", "authors", "tuned", "permuted", "file")
+BASELINES = {"Landing": ("fixed", "authors", "tuned"), "RSG+": ("permuted", "file", "tuned")}
+"""Settings with which a competitor runs under the protocol."""
 
 
 def reasons(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
@@ -185,6 +195,28 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
     """Numbers per solver and first reason."""
     first = table["reason"].str.split("; ").str[0]
     return pd.crosstab(table["solver"], first).rename_axis(columns=None)
+
+
+def norms(judged: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """How all numbers of Fea would be judged in either norm, whatever their verdict, to see whether one fits better.
+
+    Returns
+    -------
+    DataFrame
+        A row per norm with the counts of ``match``, ``better`` and ``worse``.
+    """
+    cells = final_cells(runs).set_index(ROW)
+    rows = []
+    for number in judged[judged["quantity"].isin(["fea", "fea_post"])].itertuples():
+        key = (number.batch_size, number.p, number.solver)
+        if key in cells.index and not np.isnan(number.reported):
+            for norm, name in (("Frobenius", "fea"), ("spectral", "fea_spectral")):
+                value = cells.loc[key, number.quantity.replace("fea", name)]
+                word = judge(number.reported, value, number.quantity, number.provenance, number.flag)
+                rows.append({"norm": norm, "verdict": word})
+    table = pd.DataFrame(rows, columns=["norm", "verdict"])
+    counted = pd.crosstab(table["norm"], table["verdict"])
+    return counted.reindex(columns=["match", "better", "worse"], fill_value=0).rename_axis(columns=None)
 
 
 def listing(table: pd.DataFrame) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.records import COLUMNS as RECORD
-from cdfsg.paper.results.reasons import MISMATCHES, REASONS, UNEXPLAINED, counts, listing, reasons
+from cdfsg.paper.results.reasons import MISMATCHES, REASONS, UNEXPLAINED, counts, listing, norms, reasons
 from cdfsg.paper.results.reported import QUANTITIES, printed
 from cdfsg.paper.results.verdicts import verdicts
 from cdfsg.paper.select import METRICS
@@ -107,8 +107,8 @@ def test_a_baselines_other_setting_explains_its_number(runs):
 @pytest.mark.parametrize(
     "sizes, words",
     [
-        ((20, 50), "authors: diverges, exactly where the paper has dashes"),
-        ((20, 50, 100), "not as the paper at l = 100"),
+        ((20, 50), "baseline diverges: at l = 20, 50 alone with the setting authors"),
+        ((20, 50, 100), "diverges elsewhere too: authors at l = 20, 50, 100"),
     ],
 )
 def test_a_dash_is_explained_by_a_setting_that_diverges_and_it_says_where_else(runs, sizes, words):
@@ -119,7 +119,7 @@ def test_a_dash_is_explained_by_a_setting_that_diverges_and_it_says_where_else(r
         here = at(runs, batch_size=size, p=5, solver="Landing", variant="authors", role="reported")
         runs.loc[here, "status"] = "diverged"
     found = explained(runs, batch_size=20, p=5, solver="Landing", quantity="pcc")
-    assert found["verdict"] == "diverged-paper" and found["reason"] == "baseline diverges"
+    assert found["verdict"] == "diverged-paper" and found["reason"] == words.partition(":")[0]
     assert words in found["evidence"] and words in listing(pd.DataFrame([found]))
 
 
@@ -127,3 +127,26 @@ def test_every_printed_quantity_is_summarised_and_every_reason_says_what_it_test
     assert set(QUANTITIES) - {"time_s"} <= set(METRICS)
     assert all(test.__doc__ for test in REASONS.values())
     assert CHOSEN in EXPERIMENT.first_stage()[0].settings
+
+
+def test_an_fval_below_the_printed_one_explains_nothing():
+    experiment = EXPERIMENTS["ta:fvalnmni"]
+    runs = as_printed(experiment)
+    here = {"batch_size": 100, "p": 5, "solver": "CDFSG-Ada"}
+    runs.loc[at(runs, **here), ["fval_post", "fval_orth"]] = -9.0
+    (plain,) = [b for b in experiment.first_stage() if b.role == "reported" and
+                (b.batch_size, b.p, b.solver) == (100, 5, "CDFSG-Ada")]  # fmt: skip
+    broken = fake(plain, fval_post=-20.0, variant="file")
+    assert explained(runs, broken, experiment, **here, quantity="fval_post")["reason"] == UNEXPLAINED
+    good = fake(plain, fval_post=-9.6, variant="file")
+    assert explained(runs, good, experiment, **here, quantity="fval_post")["evidence"] == "protocol: -9.60 file"
+
+
+def test_both_norms_are_judged_on_every_number_of_fea(runs):
+    judged = verdicts(EXPERIMENT, runs)
+    found = norms(judged, runs)
+    printed_fea = judged[judged["quantity"].isin(["fea", "fea_post"]) & judged["reported"].notna()]
+    assert found.loc["Frobenius"].tolist() == found.loc["spectral"].tolist() == [len(printed_fea), 0, 0]
+    assert len(printed_fea) == 2 * (8 + 8 + 4)
+    halved = norms(judged, runs.assign(fea_spectral=runs["fea_spectral"] - 0.3))
+    assert halved.loc["spectral", "better"] >= len(printed_fea) / 2 and halved.loc["Frobenius", "better"] == 0
