@@ -9,8 +9,10 @@ import pytest
 from cdfsg.datasets import DownloadError
 from cdfsg.files import RECORDS
 from cdfsg.paper import archive
+from cdfsg.paper.exact import data_and_code
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.records import SETTINGS
+from cdfsg.paper.results import tables
 from cdfsg.paper.results.verdicts import verdicts
 from cdfsg.paper.run import compute, key_of, views_of
 from cdfsg.paper.select import METRICS, select
@@ -72,6 +74,24 @@ def test_the_published_curves_under_other_penalty_parameters_are_of_this_code(ex
         pytest.skip("the paper has no such curves for this experiment")
     expected = {key_of(block) for block in experiment.beta_stage(select(published))}
     assert set(archive.more(experiment, "betas")["key"]) == expected, "run make reproduce"
+
+
+def test_the_published_ablations_are_of_this_code(experiment, published, data):
+    if not experiment.treatments:
+        pytest.skip("this experiment has no ablations")
+    ablated = archive.ablations(experiment)
+    treated = {name: select(part) for name, part in ablated.groupby("variant")}
+    blocks = [*experiment.ablation_tuning(), *experiment.ablation_runs(select(published), treated)]
+    assert set(ablated["key"]) == {key_of(block) for block in blocks}, "run make reproduce"
+
+
+def test_the_published_exact_solutions_are_of_this_code_feasible_and_at_the_bound(experiment, published, data):
+    exact = archive.exact(experiment).set_index("p")
+    assert set(exact["of"]) == {data_and_code(experiment.dataset)}, "run make reproduce"
+    assert (exact["fea"] < 1e-8).all() and (exact["pcc"].dropna() > 1 - 1e-8).all()
+    if experiment.merit == "identity":
+        for p, bound in tables.bounds(published).items():
+            np.testing.assert_allclose(exact.loc[p, "fval"], bound, rtol=1e-8)
 
 
 @pytest.mark.parametrize("solver", ["CDFSG", "CDFSG-Ada"])

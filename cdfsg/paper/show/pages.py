@@ -284,7 +284,7 @@ def _every_number(part: pd.DataFrame, bounds: dict[int, float]) -> str:
         lines.append(f"<tr>{place}{numbers}{verdict}</tr>")
     body = "\n".join(lines)
     return (
-        f"<details><summary>{len(part)} numbers, with deviation, tolerance and optimum</summary>\n"
+        f'<details class="every"><summary>{len(part)} numbers, with deviation, tolerance and optimum</summary>\n'
         f'<div class="wide"><table class="numbers"><thead>{body}</tbody></table></div>\n</details>'
     )
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -136,6 +138,7 @@ def test_an_fval_below_the_printed_one_explains_nothing():
     runs.loc[at(runs, **here), ["fval_post", "fval_orth"]] = -9.0
     (plain,) = [b for b in experiment.first_stage() if b.role == "reported" and
                 (b.batch_size, b.p, b.solver) == (100, 5, "CDFSG-Ada")]  # fmt: skip
+    plain = replace(plain, settings=(CHOSEN,))
     broken = fake(plain, fval_post=-20.0, variant="file")
     assert explained(runs, broken, experiment, **here, quantity="fval_post")["reason"] == UNEXPLAINED
     good = fake(plain, fval_post=-9.6, variant="file")

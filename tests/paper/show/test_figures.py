@@ -164,7 +164,7 @@ def test_the_map_shows_both_numbers_of_each_cell_on_the_colour_of_its_verdict():
 
 
 def test_the_same_numbers_give_the_same_bytes_in_another_process(tmp_path):
-    script = "import sys, pathlib; from tests.paper.test_figures import draw; draw(pathlib.Path(sys.argv[1]))"
+    script = "import sys, pathlib; from tests.paper.show.test_figures import draw; draw(pathlib.Path(sys.argv[1]))"
     other = tmp_path / "other"
     environment = os.environ | {"PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "0", "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", script, str(other)], cwd=ROOT, env=environment, check=True)

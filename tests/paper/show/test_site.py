@@ -8,7 +8,8 @@ from bs4 import BeautifulSoup
 
 from cdfsg import __main__ as cli
 from cdfsg.files import NOTEBOOKS, RECORDS
-from cdfsg.paper.results import verdicts
+from cdfsg.paper.results import reasons, verdicts
+from cdfsg.paper.results.reported import INAPPLICABLE
 from cdfsg.paper.show import pages, site
 
 ADDED = "pages/added"
@@ -85,10 +86,20 @@ def test_every_table_of_the_paper_has_a_page_with_each_printed_number_beside_our
         part = judged[judged["table"] == table]
         soup = page(name)
         assert len(soup.select("table.numbers b")) == len(part)
-        rows = [[cell.text for cell in row.select("td")] for row in soup.select("details table.numbers tbody tr")]
+        rows = [[cell.text for cell in row.select("td")] for row in soup.select("details.every table.numbers tbody tr")]
         shown = [(row[4], row[5], row[10]) for row in rows]
         wanted = [(pages.number(r.reported), pages.number(r.reproduced, 4), r.verdict) for r in part.itertuples()]
         assert shown == wanted and table in soup.text
+
+
+def test_the_reasons_of_every_number_that_differs_stand_on_its_tables_page(page, judged):
+    why = reasons.read()
+    assert set(why["table"]) <= set(judged["table"]) and len(why)
+    for table, name in pages.table_pages(judged).items():
+        mine, text = why[why["table"] == table], page(name).text
+        words = f"{len(mine)} numbers, of which {mine['reason'].eq(reasons.UNEXPLAINED).sum()} are unexplained"
+        assert (words in text) == bool(len(mine))
+        assert all(part in text for evidence in mine["evidence"] for part in evidence.split(" | "))
 
 
 def test_a_surrogate_is_labelled_and_never_compared(page, judged):
@@ -102,7 +113,7 @@ def test_a_surrogate_is_labelled_and_never_compared(page, judged):
 
 
 def test_the_front_page_counts_the_verdicts_of_every_table(page, judged):
-    counted = judged[judged["quantity"] != "time_s"]
+    counted = judged[(judged["quantity"] != "time_s") & (judged["flag"] != INAPPLICABLE)]
     for table, name in pages.table_pages(judged).items():
         bars = [a.find_next_sibling("div") for a in page("index").select(f'.bars a[href="{name}.html"]')]
         totals = {}
