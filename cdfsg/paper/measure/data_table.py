@@ -20,7 +20,15 @@ from cdfsg.problems import Identity
 
 NAMES = tuple(dict.fromkeys(experiment.dataset for experiment in EXPERIMENTS.values()))
 """The paper's data sets."""
-FILES = {"datasets": "datasets.csv", "views": "dataset-views.csv", "spectra": "dataset-spectra.csv"}
+FILES = {
+    "datasets": "datasets.csv",
+    "views": "dataset-views.csv",
+    "spectra": "dataset-spectra.csv",
+    "denominators": "dataset-denominators.csv",
+}
+RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
+RIDGES = (1e-6, 1e-4, 1e-3, 1e-2)
+"""Truncations of the spectra, and ridges in units of a view's mean eigenvalue, for PCC's denominator."""
 VERDICTS = ("equal", "differs", "not-comparable")
 PERFECT = 1e-8
 """A canonical correlation is 1, or a generalised eigenvalue m - 1, if it is no farther from it, relatively."""
@@ -127,6 +135,29 @@ def spectra(views: Views, covariance: Array, eigenvalues: Array) -> pd.DataFrame
     return pd.concat(frames, ignore_index=True)
 
 
+def denominators(views: Views, covariance: Array) -> pd.DataFrame:
+    """The largest attainable sum of correlations under other truncations of the spectra and under ridges.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``dataset, treatment, p, value``: the sum of the p largest canonical correlations, which is the
+        denominator of PCC.  No rows for more than two views, where there is no PCC.
+    """
+    columns = ["dataset", "treatment", "p", "value"]
+    if views.n_views != 2:
+        return pd.DataFrame(columns=columns)
+    ps = sorted({p for experiment in EXPERIMENTS.values() for p in experiment.ps})
+    treatments = {f"truncated at {rtol:g}": (covariance, rtol) for rtol in RTOLS}
+    ridged = {r: metrics.ridged(covariance, views.sizes, r) for r in RIDGES}
+    treatments |= {f"ridge {r:g}": (matrix, metrics.SPECTRUM_RTOL) for r, matrix in ridged.items()}
+    rows = []
+    for words, (matrix, rtol) in treatments.items():
+        values = metrics.canonical_correlations(matrix, views.sizes, rtol=rtol)
+        rows += [(views.name, words, p, values[:p].sum()) for p in ps]
+    return pd.DataFrame(rows, columns=columns)
+
+
 def leading_variate(views: Views, covariance: Array) -> Array:
     """The leading canonical variate of each sample, summed over the views and of unit mean square, shape (N,)."""
     direction = metrics.minimiser(covariance, views.sizes, 1)[:, 0]
@@ -151,6 +182,7 @@ def publish(folder: Path = RECORDS, names: Iterable[str] = NAMES) -> None:
         made["datasets"].append(pd.DataFrame([facts(views, covariance, eigenvalues)]))
         made["views"].append(pd.DataFrame(view_facts(views, covariance)))
         made["spectra"].append(spectra(views, covariance, eigenvalues))
+        made["denominators"].append(denominators(views, covariance))
     for kind, frames in made.items():
         path = folder / FILES[kind]
         if path.exists():

@@ -3,19 +3,16 @@
 import numpy as np
 import pandas as pd
 
-from cdfsg import metrics
 from cdfsg.paper.experiments import MU, Experiment
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.results.reported import printed
 from cdfsg.paper.results.verdicts import JUDGED_VARIANT, ROW, higher_is_better, is_comparable, judged_ours, timing
-from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
+from cdfsg.paper.run import eigenvalues_of
 from cdfsg.paper.select import select, settings_of, summarise
 from cdfsg.solvers import SOLVERS
 
 EXACT = "exact solver"
 """The batch eigensolver in a table of times."""
-RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
-RIDGES = (1e-6, 1e-4, 1e-3, 1e-2)
 
 
 def selected(runs: pd.DataFrame) -> pd.DataFrame:
@@ -152,25 +149,6 @@ def unbounded_below(experiment: Experiment) -> float:
     rho = float(eigenvalues_of(experiment.dataset)[0])
     slope = MU if experiment.merit == "huber" else 1.0
     return 1.5 * slope * rho
-
-
-def denominators(experiment: Experiment) -> pd.DataFrame:
-    """The largest attainable sum of correlations under other truncations of the spectra and under ridges.
-
-    Returns
-    -------
-    DataFrame
-        One row per ``treatment``, one column ``p = ..`` each: the sum of the p largest generalised eigenvalues,
-        which is the denominator of PCC.  A ridge is in units of a view's mean eigenvalue.
-    """
-    covariance, sizes = covariance_of(experiment.dataset), views_of(experiment.dataset).sizes
-    treatments = {f"truncated at {rtol:g}": (covariance, rtol) for rtol in RTOLS}
-    treatments |= {f"ridge {r:g}": (metrics.ridged(covariance, sizes, r), metrics.SPECTRUM_RTOL) for r in RIDGES}
-    rows = []
-    for words, (matrix, rtol) in treatments.items():
-        values = metrics.generalised_eigenvalues(matrix, sizes, rtol=rtol)
-        rows.append({"treatment": words, **{f"p = {p}": values[:p].sum() for p in experiment.ps}})
-    return pd.DataFrame(rows)
 
 
 def _beside_the_paper(experiment: Experiment, runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:

@@ -152,6 +152,16 @@ def test_the_check_raises_where_the_records_do_not_bear_out_the_table(datasets, 
         data_table.check(verdicts, datasets, views)
 
 
+def test_the_denominator_falls_as_more_is_truncated_or_a_ridge_is_added_and_needs_two_views():
+    views = make_views(2000, (12, 10), (0.9, 0.8, 0.6), seed=2)
+    table = data_table.denominators(views, views.covariance).set_index(["treatment", "p"])["value"]
+    exact = metrics.canonical_correlations(views.covariance, views.sizes)[:5].sum()
+    assert table["truncated at 1e-10", 5] == pytest.approx(exact)
+    ridges = [table[f"ridge {ridge:g}", 5] for ridge in data_table.RIDGES]
+    assert (np.diff(ridges) < 0).all() and ridges[0] < exact
+    assert len(data_table.denominators(make_views(500, (6, 5, 4), (0.5,), seed=2), np.eye(15))) == 0
+
+
 # --- records ---------------------------------------------------------------------------------------------
 
 
