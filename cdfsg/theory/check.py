@@ -7,6 +7,8 @@ HOLDS = "holds"
 CORRECTED = "holds after a correction"
 FALSE = "false"
 VERDICTS = (HOLDS, CORRECTED, FALSE)
+TINY = 1e-300
+"""Keeps margins finite where both sides vanish."""
 
 
 @dataclass(frozen=True)
@@ -55,5 +57,63 @@ class Tally:
         return self.instances > 0 and self.margin >= -rounding
 
 
+@dataclass(frozen=True)
+class Counterexample:
+    """Numbers that refute what is printed.
+
+    Attributes
+    ----------
+    setting : str
+        The instance, such that a reader can set it up by hand.
+    numbers : dict
+        What is computed there, by name.
+    refutes : bool
+        Whether the numbers contradict the printed form.
+    """
+
+    setting: str
+    numbers: dict[str, float]
+    refutes: bool
+
+    def __str__(self) -> str:
+        """The setting and its numbers, of at most four digits."""
+        return f"{self.setting}: " + ", ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
+
+
 Statement = Callable[[], Check]
 """A function named after what the statement says."""
+
+
+def concluded(
+    statement: str, tested: str, tally: Tally, against: Counterexample | None = None, rounding: float = 1e-9
+) -> Check:
+    """The check that follows from a tally of the (corrected) statement and a counterexample to the printed one.
+
+    A statement whose tally falls short is false; one that holds in the corrected form while its printed form is
+    refuted holds after a correction.
+
+    Parameters
+    ----------
+    statement, tested : str
+        As in `Check`.
+    tally : Tally
+        Margins of the corrected form, or of the printed one if nothing corrects it.
+    against : Counterexample, optional
+        To the printed form.
+    rounding : float
+        By how much a margin may fall short.
+    """
+    refuted = against is not None and against.refutes
+    verdict = FALSE if not tally.holds(rounding) else CORRECTED if refuted else HOLDS
+    witness = str(against) if refuted else ""
+    return Check(statement, tested, verdict, tally.instances, tally.margin, witness)
+
+
+def at_most(a: float, b: float) -> float:
+    """Relative margin of ``a <= b``."""
+    return (b - a) / max(abs(a), abs(b), TINY)
+
+
+def error(a: float, scale: float) -> float:
+    """Margin of an identity: minus its error `a` relative to the scale of its terms."""
+    return -abs(a) / max(scale, TINY)
