@@ -14,6 +14,8 @@ from cdfsg.linalg import Array, inv_sqrt, scale_spectrum, sym
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Huber, Identity, Linear, Problem, Quadratic
 
+COUNT = 1200
+"""Instances per statement, at least: every combination of objective, size, spectrum of M and beta occurs."""
 SHAPES = ((1, 1), (2, 1), (2, 2), (3, 2), (4, 1), (4, 3), (3, 3), (5, 2))
 """Sizes (n, p), with p = 1 and p = n among them."""
 CONDITIONS = (1.0, 10.0, 1e4)
@@ -222,7 +224,8 @@ def feasible(M: Array, p: int, rng: np.random.Generator) -> Array:
 
 def somewhere(M: Array, p: int, rng: np.random.Generator) -> Array:
     """A random X for any M, of moderate ``X'MX``, shape (n, p)."""
-    X: Array = rng.standard_normal((len(M), p)) * rng.uniform(0.1, 1.5) / np.sqrt(np.linalg.norm(M, 2) * p)
+    scale = float(np.linalg.norm(M, 2)) or 1.0
+    X: Array = rng.standard_normal((len(M), p)) * rng.uniform(0.1, 1.5) / np.sqrt(scale * p)
     return X
 
 

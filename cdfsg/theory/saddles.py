@@ -1,0 +1,74 @@
+r"""Explicit directions of negative curvature at infeasible stationary points (pro:saddle).
+
+Let v be a unit eigenvector of ``C = X'MX`` with eigenvalue sigma < 1.  With f'' for ``<D, hess f(A(X))[D]>`` and s
+the smallest eigenvalue of M:
+
+* sigma > 0: along ``D = X v v'`` the curvature is ``(1 - sigma) [9/4 (1 - sigma) f'' - beta (1 + 3 sigma) <D, MD>]``;
+* sigma = 0, that is X v = 0: the paper's ``X v v'`` vanishes.  Along ``D = u v'`` with ``X'Mu = 0`` it is
+  ``9/4 f'' - beta u'Mu``.
+
+Both give negative curvature of about ``s beta |D|^2``, four times what the paper states.
+"""
+
+import numpy as np
+from scipy.linalg import null_space
+
+from cdfsg.linalg import Array
+from cdfsg.theory.stationary import FEASIBLE, Point
+
+VANISHING = 1e-20
+"""An eigenvalue of C up to which its eigenvector counts as one with X v = 0."""
+
+
+def direction(point: Point) -> Array:
+    """A direction of negative curvature at an infeasible stationary point, shape (n, p).
+
+    Raises
+    ------
+    ValueError
+        If no eigenvalue of ``X'MX`` is below 1.
+    """
+    h, X = point.case.penalty, point.X
+    values, vectors = point.eigenvectors
+    if values[0] > 1 - FEASIBLE:
+        raise ValueError(f"a direction needs an eigenvalue of X'MX below 1, but the least is {values[0]:.6g}")
+    v = vectors[:, :1]
+    if values[0] > VANISHING:
+        along: Array = X @ v @ v.T
+        return along
+    u = null_space(X.T @ h.M, rcond=1e-6)[:, :1]
+    across: Array = u @ v.T
+    return across
+
+
+def curvature(point: Point, D: Array) -> float:
+    """The closed form of ``<D, hess h(X)[D]>`` along `direction`, from the module's formulas."""
+    h = point.case.penalty
+    sigma = _least(point)
+    along = float(np.vdot(D, h.problem.hessian(h.dissolve(point.X), D)))
+    weight = float(np.vdot(D, h.M @ D))
+    return (1 - sigma) * (9 / 4 * (1 - sigma) * along - h.beta * (1 + 3 * sigma) * weight)
+
+
+def constant(point: Point) -> float:
+    """What the closed form guarantees: curvature at most ``- constant |D|^2``."""
+    h, s = point.case.penalty, point.case.spectrum[0]
+    sigma = _least(point)
+    return (1 - sigma) * (h.beta * (1 + 3 * sigma) * s - 9 / 4 * (1 - sigma) * h.problem.lipschitz)
+
+
+def printed_constant(point: Point) -> float:
+    """The paper's ``sigma_min(M) beta / 4``."""
+    return point.case.spectrum[0] * point.case.penalty.beta / 4
+
+
+def printed_direction(point: Point) -> Array:
+    """The direction of the paper's proof, ``X v v'`` with v for the smallest eigenvalue of C, shape (n, p)."""
+    v = point.eigenvectors[1][:, :1]
+    D: Array = point.X @ v @ v.T
+    return D
+
+
+def _least(point: Point) -> float:
+    least = float(point.eigenvalues[0])
+    return least if least > VANISHING else 0.0
