@@ -47,10 +47,11 @@ class Tally:
     instances: int = 0
     margin: float = field(default=float("inf"))
 
-    def add(self, margin: float) -> None:
-        """Count an instance with its margin; NaN counts as minus infinity."""
+    def add(self, *margins: float) -> None:
+        """Count an instance with its margins, of which the least is kept; NaN counts as minus infinity."""
         self.instances += 1
-        self.margin = min(self.margin, margin if margin == margin else float("-inf"))
+        for margin in margins:
+            self.margin = min(self.margin, margin if margin == margin else float("-inf"))
 
     def holds(self, rounding: float = 1e-9) -> bool:
         """Whether no instance falls short by more than rounding; false without any instance."""

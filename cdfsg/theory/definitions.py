@@ -21,8 +21,7 @@ def tangent_and_normal_space_sum_directly() -> Check:
         N = X @ sym(X.T @ M @ D)
         T = D - N
         scale = float(np.linalg.norm(X.T @ M @ D)) + 1
-        tally.add(error(float(np.linalg.norm(sym(T.T @ M @ X))), scale))
-        tally.add(error(float(np.vdot(T, M @ N)), scale**2))
+        tally.add(error(float(np.linalg.norm(sym(T.T @ M @ X))), scale), error(float(np.vdot(T, M @ N)), scale**2))
     return concluded("eq:nx", "each D is the sum of its tangent and its normal part, orthogonal with M", tally)
 
 

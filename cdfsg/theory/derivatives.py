@@ -81,6 +81,17 @@ def commuting(C: Array, rng: np.random.Generator) -> Array:
     return Q
 
 
+def inner_product_proof() -> Check:
+    """The last line of the proof, with ``C - I`` for ``C + I``: one column, where it can be read off."""
+    tally = Tally()
+    for case, rng in any_instances(COUNT, 7):
+        C = case.penalty.constraint(somewhere(case.penalty.M, 1, rng))
+        left = C @ C - eye_like(C)
+        tally.add(error(float((left - (C + eye_like(C)) @ (C - eye_like(C))).item()), 1 + float(C.item()) ** 2))
+    says = "the last line with (C - I), since C^2 - I = (C + I)(C - I)"
+    return concluded("Le_inner_nablah_XQ, proof", says, tally, counterexamples.inner_product_last_line())
+
+
 def growth_of_the_gradient_of_f() -> Check:
     """eq:normgraf; equality for linear f."""
     tally = Tally()
@@ -249,6 +260,7 @@ def _surrogate_along(h: Penalty, start: tuple[Array, Array], towards: tuple[Arra
 CHECKS: tuple[Statement, ...] = (
     gradient_of_h,
     inner_product_of_the_gradient_with_xq,
+    inner_product_proof,
     growth_of_the_gradient_of_f,
     growth_of_g,
     hessian_of_h,

@@ -54,8 +54,7 @@ def stationary_points_are_feasible_or_far() -> Check:
         low, high = point.case.spectrum
         sharper = (threshold * low / (8 * high * beta)) ** 2
         others = [float(value) for value in point.eigenvalues if abs(value - 1) > FEASIBLE]
-        tally.add((sharper - max(others)) / sharper)
-        tally.add((threshold / (4 * beta) - min(others)) / (threshold / (4 * beta)))
+        tally.add((sharper - max(others)) / sharper, (threshold / (4 * beta) - min(others)) / (threshold / (4 * beta)))
     says = "feasible, or sigma_min <= beta~/(4 beta); even: each eigenvalue is 1 or <= (beta~/(8 kappa beta))^2"
     return concluded("The_first_order_equivalence_feasible", says, tally)
 
@@ -82,10 +81,12 @@ def infeasible_stationary_points_are_strict_saddles() -> Check:
         size = float(np.vdot(D, D))
         curvature = float(np.vdot(D, h.hessian(point.X, D)))
         scale = h.beta * point.case.spectrum[1] * size
-        tally.add(error(curvature - saddles.curvature(point, D), scale))
-        tally.add((-saddles.constant(point) * size - curvature) / scale)
-        tally.add(at_most(saddles.printed_constant(point), saddles.constant(point)))
-        tally.add(at_most(saddles.printed_constant(point), -point.least_curvature))
+        tally.add(
+            error(curvature - saddles.curvature(point, D), scale),
+            (-saddles.constant(point) * size - curvature) / scale,
+            at_most(saddles.printed_constant(point), saddles.constant(point)),
+            at_most(saddles.printed_constant(point), -point.least_curvature),
+        )
     says = "a c-saddle with c = s beta / 4; explicit directions give more than that"
     return concluded("pro:saddle", says, tally, rounding=ROUNDING)
 
@@ -95,10 +96,9 @@ def direction_of_the_proof_is_one() -> Check:
     tally = Tally()
     for point in infeasible():
         h = point.case.penalty
-        D = saddles.printed_direction(h, point.X)
-        scale = h.beta * point.case.spectrum[0]
-        size = float(np.vdot(D, D))
-        tally.add(-float(np.vdot(D, h.hessian(point.X, D))) / scale - 1e-6 if size < saddles.VANISHING else 0.0)
+        D = saddles.printed_direction(point)
+        nonzero = float(np.vdot(D, h.M @ D)) > saddles.VANISHING
+        tally.add(0.0 if nonzero and float(np.vdot(D, h.hessian(point.X, D))) < 0 else -1.0)
     says = (
         "as printed: D = X v v' shows the saddle; it is zero where X v = 0, as at every infeasible point of quadratics"
     )
@@ -115,8 +115,7 @@ def quadratics_have_eigenvalues_zero_or_one() -> Check:
     for case, _ in instances(COUNT, 24, kinds=("quadratic", "identity")):
         values, _ = pencil(case)
         sharp = sharp_beta_of_quadratics(values)
-        tally.add(at_most(sharp, case.threshold))
-        tally.add(max(0.0, max(third_lengths(values, 1.001 * sharp))) * -1)
+        tally.add(at_most(sharp, case.threshold), max(0.0, max(third_lengths(values, 1.001 * sharp))) * -1)
     says = "eigenvalues of X'MX are 0 or 1; also for all beta >= max(9/4 lam_max, 3/4 |lam_min|) of the pencil"
     return concluded("quadratic proposition", says, tally, rounding=ROUNDING)
 

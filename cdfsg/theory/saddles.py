@@ -11,9 +11,9 @@ Both give negative curvature of about ``s beta |D|^2``, four times what the pape
 """
 
 import numpy as np
-from scipy.linalg import null_space
 
-from cdfsg.linalg import Array
+from cdfsg.linalg import Array, inv_sqrt
+from cdfsg.theory.instances import root
 from cdfsg.theory.stationary import FEASIBLE, Point
 
 VANISHING = 1e-20
@@ -28,16 +28,16 @@ def direction(point: Point) -> Array:
     ValueError
         If no eigenvalue of ``X'MX`` is below 1.
     """
-    h, X = point.case.penalty, point.X
     values, vectors = point.eigenvectors
     if values[0] > 1 - FEASIBLE:
         raise ValueError(f"a direction needs an eigenvalue of X'MX below 1, but the least is {values[0]:.6g}")
     v = vectors[:, :1]
     if values[0] > VANISHING:
-        along: Array = X @ v @ v.T
+        along: Array = point.X @ v @ v.T
         return along
-    u = null_space(X.T @ h.M, rcond=1e-6)[:, :1]
-    across: Array = u @ v.T
+    M = point.case.penalty.M
+    left = np.linalg.svd(root(M) @ point.X, full_matrices=False)[0][:, -1:]  # orthogonal to the range of M^(1/2) X
+    across: Array = inv_sqrt(M) @ left @ v.T
     return across
 
 
