@@ -1,4 +1,4 @@
-"""Command line: ``python -m cdfsg data | run | status | verdict | notebooks | report | reproduce | quick``."""
+"""Command line: ``python -m cdfsg data | run | status | verdict | theory | notebooks | report | ...``."""
 
 import argparse
 import os
@@ -19,6 +19,8 @@ from cdfsg.paper.results import claims, reasons, verdicts
 from cdfsg.paper.run import key_of, run_ablations, run_betas, run_experiment
 from cdfsg.paper.select import select
 from cdfsg.paper.show import notebooks, site, words
+from cdfsg.theory import statements
+from cdfsg.theory.check import Check
 
 _Task = tuple[str, dict[str, str] | None, Path | None]
 """A notebook, its parameters and where to write it."""
@@ -34,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name in ("run", "status", "notebooks", "reproduce"):
             command.add_argument("--only", default="", metavar="KEY=VALUE,...",
                                  help="experiments to keep, by table, dataset or merit")  # fmt: skip
-        if name in ("run", "notebooks", "reproduce", "quick"):
+        if name in ("run", "theory", "notebooks", "reproduce", "quick"):
             command.add_argument("--jobs", type=_jobs, default=os.cpu_count() or 1,
                                  help="processes, at least 1 (default: the machine's cores)")  # fmt: skip
     arguments = parser.parse_args(argv)
@@ -136,6 +138,27 @@ def _verdict(_: argparse.Namespace) -> None:
     print(f"Every number: {RECORDS / 'verdicts.csv'}; every claim: {RECORDS / 'claims.csv'}")
 
 
+def _theory(arguments: argparse.Namespace) -> None:
+    checks: list[Check] = []
+    modules = Parallel(n_jobs=min(arguments.jobs, len(statements.MODULES)), return_as="generator")(
+        delayed(_check_all)(number) for number in range(len(statements.MODULES))
+    )
+    print(f"{'verdict':24s} {'margin':>9s} {'tested':>6s}  statement")
+    for module in modules:
+        checks += module
+        for check in module:
+            print(statements.line(check), flush=True)
+    wrong = statements.differences(checks, statements.recorded())
+    if wrong:
+        raise ValueError("the checks differ from data/paper/statements.csv: " + "; ".join(wrong))
+    print(f"{len(checks)} statements, all as recorded in data/paper.")
+
+
+def _check_all(module: int) -> list[Check]:
+    """The checks of one module; by its number, since the name of a function may stand for another in a process."""
+    return [check() for check in statements.MODULES[module]]
+
+
 def _notebooks(arguments: argparse.Namespace) -> None:
     tasks: list[_Task] = [(name, None, None) for name in notebooks.names() if name not in notebooks.OF_EXPERIMENTS]
     for experiment in chosen(arguments.only):
@@ -186,6 +209,7 @@ _COMMANDS = {
     "run": (_run, "run what is missing of the experiments"),
     "status": (_status, "say what is done"),
     "verdict": (_verdict, "judge the records against the paper"),
+    "theory": (_theory, "check the paper's statements and compare with what is recorded"),
     "notebooks": (_notebooks, "execute the notebooks"),
     "report": (_report, "build the report, a site of the tables, figures, claims and notebooks"),
     "reproduce": (_reproduce, "run, verdict and notebooks"),

@@ -6,6 +6,7 @@ size, condition number and penalty parameter are gone through in turn, so that t
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle, islice, product
 
 import numpy as np
@@ -85,12 +86,12 @@ class Instance:
         """Rows of X."""
         return len(self.penalty.M)
 
-    @property
+    @cached_property
     def threshold(self) -> float:
         """The paper's threshold beta~, with equality."""
         return self.penalty.threshold(self.p)
 
-    @property
+    @cached_property
     def spectrum(self) -> tuple[float, float]:
         """The smallest and the largest eigenvalue of M."""
         values = np.linalg.eigvalsh(self.penalty.M)

@@ -119,7 +119,7 @@ def trace_is_at_most_the_largest_singular_value() -> Check:
 def second_order_points_are_shared() -> Check:
     """th:sopr_b1, both ways, by the eigenvalues of the Hessian of h and of the form on the tangent space."""
     tally = Tally()
-    for point in (*feasible_points(), *other_points()):
+    for point in pool():
         h, scale = point.case.penalty, scale_of(point)
         if not point.is_feasible:
             tally.add(0.0 if point.least_curvature < -SIGN * scale else -1.0)
@@ -134,12 +134,6 @@ def second_order_points_are_shared() -> Check:
             tally.add(0.0 if np.linalg.eigvalsh(full)[0] < -SIGN * scale else -1.0)
     says = "the same second-order points, with def:ocso corrected; infeasible ones are none"
     return concluded("th:sopr_b1", says, tally, counterexamples.second_order_condition(), ROUNDING)
-
-
-@lru_cache(maxsize=1)
-def other_points() -> tuple[Point, ...]:
-    """The infeasible points of the pool."""
-    return tuple(point for point in pool() if not point.is_feasible)
 
 
 CHECKS: tuple[Statement, ...] = (

@@ -10,7 +10,7 @@ Closed forms (X' M X has the eigenvalue of a column's squared length):
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 
 import numpy as np
@@ -49,7 +49,7 @@ class Point:
         """Eigenvalues of ``C = X'MX``, ascending, shape (p,)."""
         return self.eigenvectors[0]
 
-    @property
+    @cached_property
     def eigenvectors(self) -> tuple[Array, Array]:
         """Eigenvalues (p,), ascending, and eigenvectors (p, p) of C; tiny ones are told from zero."""
         _, lengths, Vt = np.linalg.svd(root(self.case.penalty.M) @ self.X, full_matrices=False)
@@ -60,7 +60,7 @@ class Point:
         """Whether every eigenvalue of C is 1."""
         return bool(np.abs(self.eigenvalues - 1).max() <= FEASIBLE)
 
-    @property
+    @cached_property
     def least_curvature(self) -> float:
         """The smallest eigenvalue of the Hessian of h."""
         return float(np.linalg.eigvalsh(hessian_matrix(self.case.penalty, self.X))[0])
@@ -200,5 +200,5 @@ def pool() -> tuple[Point, ...]:
         points += linear_points(case, rng)
     shapes = ((1, 1), (2, 1), (2, 2), (3, 2), (4, 1), (4, 3))
     for case, rng in instances(108, 103, kinds=("sines",), conditions=(1.0, 10.0, 100.0), shapes=shapes):
-        points += searched(case, rng, 4)
+        points += searched(case, rng, 3)
     return tuple(points)
