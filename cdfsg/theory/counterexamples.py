@@ -17,7 +17,7 @@ def second_order_condition() -> Counterexample:
     x, T = np.array([1, 0, 0]), np.array([0, 1, -1])  # f(x) = 0 and T'Mx = 0
     printed = float(T @ (np.linalg.inv(M) @ A @ T - T * (x @ A @ x)))
     ours = float(T @ (A @ T - M @ T * (x @ A @ x)))
-    setting = "M = [1] + [[1, -2], [-2, 5]], f = x'Ax/2, A = [0] + [[1, -2], [-2, 24]], x = (1, 0, 0), T = (0, 1, -1)"
+    setting = "M = diag(1, [[1, -2], [-2, 5]]), A = diag(0, [[1, -2], [-2, 24]]), x = (1, 0, 0), T = (0, 1, -1)"
     return Counterexample(setting, {"printed": printed, "corrected": ours}, printed < 0 <= ours)
 
 

@@ -20,7 +20,7 @@ from cdfsg.theory.stationary import Point, pencil, quadratic_lengths
 
 PRECISION = 1e-3
 """Relative precision of the least beta."""
-LOWEST = 1e-5
+LOWEST = 1e-4
 """Where the search ends, in units of the threshold."""
 TRIED = 60
 """Random points of Omega_{1/6} on which its statements are tried, besides those along eigenvectors of the pencil."""
@@ -153,7 +153,7 @@ class Sharpness:
     closed: float = float("nan")
 
 
-def of_quadratics(count: int = 5, seed: int = 61) -> list[Sharpness]:
+def of_quadratics(count: int = 4, seed: int = 61) -> list[Sharpness]:
     """Sharpness of each statement on some quadratic f with n = 3, p = 2 and condition number 4 of M."""
     found = []
     for number, (case, rng) in enumerate(

@@ -50,7 +50,7 @@ def cases(draw, kinds=LIPSCHITZ, beta=ABOVE):
     return Instance(Penalty(problem, M, draw(beta) * threshold), p, kind), rng
 
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=60, deadline=None, derandomize=True)  # the same examples everywhere
 
 
 @few
@@ -152,10 +152,11 @@ def test_closed_forms_for_linear_objectives_are_stationary_for_every_beta(drawn)
         assert np.linalg.norm(case.penalty.gradient(point.X)) <= 1e-7 * scale
 
 
+@few
 @given(st.floats(0, 1e3), st.floats(1e-3, 1e3))
 def test_the_inner_root_for_linear_objectives_solves_its_cubic(b, beta):
     t = linear_root(b, beta)
-    assert beta * t * (1 + t**2) == pytest.approx(1.5 * b, rel=1e-12, abs=1e-12 * b)
+    assert beta * t * (1 + t**2) == pytest.approx(1.5 * b, rel=1e-12, abs=1e-300)
 
 
 @few
@@ -168,12 +169,14 @@ def test_above_the_threshold_no_point_lies_below_the_problems_minimum(drawn, exp
     assert h.value(X) >= least - 1e-9 * (abs(least) + abs(h.value(X)))
 
 
+@few
 @given(st.integers(1, 6), st.floats(0, 8), st.integers(0, 2**32))
 def test_a_matrix_has_the_condition_number_that_was_asked_for(n, exponent, seed):
     M = definite(np.random.default_rng(seed), n, 10**exponent)
     assert np.linalg.cond(M) == pytest.approx(10**exponent if n > 1 else 1.0, rel=1e-6)
 
 
+@few
 @given(st.integers(1, 5), st.integers(0, 2**32))
 def test_a_random_orthogonal_matrix_is_orthogonal(n, seed):
     Q = orthogonal(np.random.default_rng(seed), n)

@@ -18,7 +18,8 @@ from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.results import reasons, tables, verdicts
-from cdfsg.paper.show import notebooks, pages
+from cdfsg.paper.show import notebooks, pages, theory_pages
+from cdfsg.theory import statements
 
 DOCS = ROOT / "docs"
 SITE = ROOT / "build" / "report"
@@ -72,6 +73,8 @@ def write_sources(source: Path) -> None:
         "generated/counts": pages.counts(judged),
         "generated/ledger": pages.ledger(asserted),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
+        "generated/statements": theory_pages.statement_table(list(statements.recorded().values())),
+        "generated/errata": theory_pages.errata_list(statements.errata()),
         "claims": pages.claims_page(asserted, judged),
         "figures": pages.gallery(pages.figure_names(), pages.read_captions(), _stems(judged)),
         "records": pages.records_page(),

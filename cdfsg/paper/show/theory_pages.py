@@ -1,0 +1,72 @@
+"""The statements and errata as parts of a page, and as text for the notebooks."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from html import escape
+from importlib import import_module
+
+from cdfsg.theory import counterexamples
+from cdfsg.theory.check import CORRECTED, FALSE, HOLDS, Counterexample
+from cdfsg.theory.statements import Erratum, Recorded
+
+_COLOURS = {HOLDS: "match", CORRECTED: "diverged-paper", FALSE: "worse"}
+"""The colours of `figures.VERDICT_COLOURS` that these verdicts get."""
+_SIGNS = {HOLDS: "✓", CORRECTED: "✎", FALSE: "✗"}
+
+
+def statement_table(rows: Sequence[Recorded]) -> str:
+    """Every statement with its verdict, as HTML in Markdown."""
+    counted = ", ".join(f"{sum(row.verdict == word for row in rows)} {word}" for word in _COLOURS)
+    lines = ["<tr><th>place</th><th>the paper says</th><th>verdict</th></tr></thead><tbody>"]
+    for row in rows:
+        verdict = f'<td class="verdict v-{_COLOURS[row.verdict]}">{_SIGNS[row.verdict]} {row.verdict}</td>'
+        place = f'<td class="words" title="{escape(row.statement)}">{escape(row.place)}</td>'
+        lines.append(f'<tr>{place}<td class="words">{escape(row.says)}</td>{verdict}</tr>')
+    body = "\n".join(lines)
+    return (
+        f"{len(rows)} statements: {counted}.\n\n"
+        f'<div class="wide"><table class="numbers"><thead>{body}</tbody></table></div>\n'
+    )
+
+
+def errata_list(entries: Sequence[Erratum]) -> str:
+    """Every erratum with its counterexample in numbers, as Markdown."""
+    parts = []
+    for entry in entries:
+        found = counterexample_of(entry)()
+        parts.append(
+            f"### {_plain(entry.place)}\n\n"
+            f"*{entry.severity}*\n\n"
+            f"* printed: `{entry.printed}`\n"
+            f"* should be: `{entry.should_be}`\n"
+            f"* counterexample: `{found}`\n"
+        )
+    return "\n".join(parts)
+
+
+def counterexample_of(entry: Erratum) -> Callable[[], Counterexample]:
+    """The function that an erratum names, of `counterexamples` or, as ``module.function``, of another theory module."""
+    module, _, name = entry.counterexample.rpartition(".")
+    home = import_module(f"cdfsg.theory.{module}") if module else counterexamples
+    function: Callable[[], Counterexample] = getattr(home, name)
+    return function
+
+
+def shown(entry: Erratum) -> str:
+    """An erratum, the code of its counterexample, and what that gives, for a notebook."""
+    function = counterexample_of(entry)
+    return "\n".join(
+        [
+            f"{entry.place} ({entry.severity})",
+            f"  printed:   {entry.printed}",
+            f"  should be: {entry.should_be}",
+            "",
+            *(f"    {text}" for text in inspect.getsource(function).rstrip().splitlines()),
+            "",
+            f"  {function()}",
+        ]
+    )
+
+
+def _plain(text: str) -> str:
+    return text.replace("_", r"\_")
