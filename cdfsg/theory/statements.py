@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from cdfsg.files import PAPER
-from cdfsg.theory import assumptions, definitions, derivatives, first_order, near_feasible, second_order
+from cdfsg.theory import assumptions, definitions, derivatives, first_order, near_feasible, second_order, surrogate
 from cdfsg.theory.check import VERDICTS, Check, Statement
 
 MODULES: tuple[tuple[Statement, ...], ...] = (
@@ -16,6 +16,7 @@ MODULES: tuple[tuple[Statement, ...], ...] = (
     derivatives.CHECKS,
     first_order.CHECKS + second_order.CHECKS,  # together, as they share the search for stationary points
     near_feasible.CHECKS,
+    surrogate.CHECKS,
 )
 """The checks in the paper's order, in parts that can run at the same time."""
 CHECKS: dict[str, Statement] = {check.__name__: check for module in MODULES for check in module}

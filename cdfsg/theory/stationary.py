@@ -28,6 +28,8 @@ SINGULAR = 1e-12
 CERTIFIED = 1e-9
 """Norm of the gradient of h, relative to that of its terms, up to which a point counts as stationary."""
 MOST_STEPS = 40
+ESCAPED = 1e6
+"""Norm of ``M^(1/2) X`` from which a search is given up."""
 CLASSES = ("feasible", "strict saddle", "other")
 
 
@@ -162,6 +164,8 @@ def search(case: Instance, start: Array) -> Point | None:
     for _ in range(MOST_STEPS):
         step = np.linalg.lstsq(_scaled_hessian(h, inverse, z), _scaled_gradient(h, inverse, z), rcond=1e-10)[0]
         z = z - step
+        if not np.linalg.norm(z) < ESCAPED:
+            return None
         if np.linalg.norm(step) <= 1e-14 * (1 + np.linalg.norm(z)):
             break
     X: Array = inverse @ z.reshape(start.shape)

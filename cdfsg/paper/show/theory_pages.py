@@ -1,6 +1,7 @@
 """The statements and errata as parts of a page, and as text for the notebooks."""
 
 import inspect
+import textwrap
 from collections.abc import Callable, Sequence
 from html import escape
 from importlib import import_module
@@ -11,13 +12,16 @@ from cdfsg.theory.statements import Erratum, Recorded
 
 _COLOURS = {HOLDS: "match", CORRECTED: "diverged-paper", FALSE: "worse"}
 """The colours of `figures.VERDICT_COLOURS` that these verdicts get."""
+WIDTH = 100
+"""Characters of a line in a notebook."""
 _SIGNS = {HOLDS: "✓", CORRECTED: "✎", FALSE: "✗"}
 
 
 def statement_table(rows: Sequence[Recorded]) -> str:
     """Every statement with its verdict, as HTML in Markdown."""
     counted = ", ".join(f"{sum(row.verdict == word for row in rows)} {word}" for word in _COLOURS)
-    lines = ["<tr><th>place</th><th>the paper says</th><th>verdict</th></tr></thead><tbody>"]
+    heads = '<th class="words">place</th><th class="words">the paper says</th><th>verdict</th>'
+    lines = [f"<tr>{heads}</tr></thead><tbody>"]
     for row in rows:
         verdict = f'<td class="verdict v-{_COLOURS[row.verdict]}">{_SIGNS[row.verdict]} {row.verdict}</td>'
         place = f'<td class="words" title="{escape(row.statement)}">{escape(row.place)}</td>'
@@ -58,14 +62,19 @@ def shown(entry: Erratum) -> str:
     return "\n".join(
         [
             f"{entry.place} ({entry.severity})",
-            f"  printed:   {entry.printed}",
-            f"  should be: {entry.should_be}",
+            *wrap("printed:   ", entry.printed),
+            *wrap("should be: ", entry.should_be),
             "",
             *(f"    {text}" for text in inspect.getsource(function).rstrip().splitlines()),
             "",
-            f"  {function()}",
+            *wrap("", str(function())),
         ]
     )
+
+
+def wrap(head: str, text: str) -> list[str]:
+    """Lines of a text with a head, indented under it."""
+    return textwrap.wrap(text, WIDTH, initial_indent=f"  {head}", subsequent_indent=" " * (2 + len(head)))
 
 
 def _plain(text: str) -> str:
