@@ -7,7 +7,19 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from cdfsg.files import PAPER
-from cdfsg.theory import assumptions, definitions, derivatives, first_order, near_feasible, second_order, surrogate
+from cdfsg.theory import (
+    adaptive,
+    assumptions,
+    definitions,
+    derivatives,
+    first_order,
+    near_feasible,
+    rates,
+    sampling,
+    second_order,
+    surrogate,
+    tracker,
+)
 from cdfsg.theory.check import VERDICTS, Check, Statement
 
 MODULES: tuple[tuple[Statement, ...], ...] = (
@@ -17,6 +29,10 @@ MODULES: tuple[tuple[Statement, ...], ...] = (
     first_order.CHECKS + second_order.CHECKS,  # together, as they share the search for stationary points
     near_feasible.CHECKS,
     surrogate.CHECKS,
+    sampling.CHECKS,
+    tracker.CHECKS,
+    adaptive.CHECKS,
+    rates.CHECKS,
 )
 """The checks in the paper's order, in parts that can run at the same time."""
 CHECKS: dict[str, Statement] = {check.__name__: check for module in MODULES for check in module}
@@ -26,7 +42,7 @@ SEVERITIES = ("typo", "wrong constant", "wrong formula", "gap in proof", "outsid
 
 @dataclass(frozen=True)
 class Recorded:
-    """A row of ``data/paper/statements*.csv``.
+    """A row of ``data/paper/statements.csv``.
 
     Attributes
     ----------
@@ -47,7 +63,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Erratum:
-    """An entry of ``data/paper/errata*.toml``.
+    """An entry of ``data/paper/errata.toml``.
 
     Attributes
     ----------
@@ -57,7 +73,7 @@ class Erratum:
     check : str
         Name of the check that shows it, a key of `CHECKS`.
     counterexample : str
-        Name of a function that shows it in a few lines.
+        Name of a function that shows it in a few lines; empty if the printed form is not refuted, only not derived.
     """
 
     place: str
@@ -65,11 +81,11 @@ class Erratum:
     should_be: str
     severity: str
     check: str
-    counterexample: str
+    counterexample: str = ""
 
 
-def recorded(folder: Path = PAPER) -> dict[str, Recorded]:
-    """The recorded statements by their label, in the order of the files.
+def recorded(path: Path = PAPER / "statements.csv") -> dict[str, Recorded]:
+    """The recorded statements by their label, in the paper's order.
 
     Raises
     ------
@@ -77,44 +93,39 @@ def recorded(folder: Path = PAPER) -> dict[str, Recorded]:
         If a label occurs twice or a verdict is unknown.
     """
     rows: dict[str, Recorded] = {}
-    for path in sorted(folder.glob("statements*.csv")):
-        with open(path, newline="", encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                entry = Recorded(**row)
-                if entry.statement in rows:
-                    raise ValueError(f"{path.name} has the statement {entry.statement!r} twice; keep one row of it")
-                if entry.verdict not in VERDICTS:
-                    raise ValueError(
-                        f"{path.name} gives {entry.statement!r} the verdict {entry.verdict!r}; use one of {VERDICTS}"
-                    )
-                rows[entry.statement] = entry
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            entry = Recorded(**row)
+            if entry.statement in rows:
+                raise ValueError(f"{path.name} has the statement {entry.statement!r} twice; keep one row of it")
+            if entry.verdict not in VERDICTS:
+                raise ValueError(
+                    f"{path.name} gives {entry.statement!r} the verdict {entry.verdict!r}; use one of {VERDICTS}"
+                )
+            rows[entry.statement] = entry
     return rows
 
 
-def errata(folder: Path = PAPER) -> list[Erratum]:
-    """The errata in the order of the files.
+def errata(path: Path = PAPER / "errata.toml") -> list[Erratum]:
+    """The errata in the paper's order.
 
     Raises
     ------
     ValueError
         If an entry lacks a field or has one too many, its severity is unknown, or no check has its name.
     """
-    entries = []
     names = {field.name for field in fields(Erratum)}
-    for path in sorted(folder.glob("errata*.toml")):
-        with open(path, "rb") as file:
-            for entry in tomllib.load(file)["erratum"]:
-                if set(entry) != names:
-                    raise ValueError(
-                        f"{path.name}: {entry.get('place')!r} has {sorted(entry)}, expected {sorted(names)}"
-                    )
-                if entry["severity"] not in SEVERITIES:
-                    words = f"has the severity {entry['severity']!r}; use one of {SEVERITIES}"
-                    raise ValueError(f"{path.name}: {entry['place']!r} {words}")
-                if entry["check"] not in CHECKS:
-                    raise ValueError(f"{path.name}: {entry['place']!r} names the unknown check {entry['check']!r}")
-                entries.append(Erratum(**entry))
-    return entries
+    with open(path, "rb") as file:
+        entries = tomllib.load(file)["erratum"]
+    for entry in entries:
+        what = f"{path.name}: {entry.get('place')!r}"
+        if set(entry) | {"counterexample"} != names:
+            raise ValueError(f"{what} has {sorted(entry)}, expected {sorted(names)}")
+        if entry["severity"] not in SEVERITIES:
+            raise ValueError(f"{what} has the severity {entry['severity']!r}; use one of {SEVERITIES}")
+        if entry["check"] not in CHECKS:
+            raise ValueError(f"{what} names the unknown check {entry['check']!r}")
+    return [Erratum(**entry) for entry in entries]
 
 
 def line(check: Check) -> str:

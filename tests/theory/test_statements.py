@@ -94,7 +94,7 @@ def test_the_command_fails_where_a_verdict_differs_from_the_record(monkeypatch, 
 def test_a_bad_record_is_refused_with_its_statement(tmp_path, rows, words):
     (tmp_path / "statements.csv").write_text("statement,place,says,verdict\n" + rows)
     with pytest.raises(ValueError, match=words):
-        statements.recorded(tmp_path)
+        statements.recorded(tmp_path / "statements.csv")
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_a_bad_erratum_is_refused_with_its_place(tmp_path, change, words):
              "counterexample": "hessian_last_term"} | change  # fmt: skip
     (tmp_path / "errata.toml").write_text("[[erratum]]\n" + "".join(f'{k} = "{v}"\n' for k, v in entry.items()))
     with pytest.raises(ValueError, match=words):
-        statements.errata(tmp_path)
+        statements.errata(tmp_path / "errata.toml")

@@ -37,19 +37,27 @@ def errata_list(entries: Sequence[Erratum]) -> str:
     """Every erratum with its counterexample in numbers, as Markdown."""
     parts = []
     for entry in entries:
-        found = counterexample_of(entry)()
+        shown_by = f"* counterexample: `{counterexample_of(entry)()}`\n" if entry.counterexample else ""
         parts.append(
             f"### {_plain(entry.place)}\n\n"
             f"*{entry.severity}*\n\n"
             f"* printed: `{entry.printed}`\n"
             f"* should be: `{entry.should_be}`\n"
-            f"* counterexample: `{found}`\n"
+            f"{shown_by}"
         )
     return "\n".join(parts)
 
 
 def counterexample_of(entry: Erratum) -> Callable[[], Counterexample]:
-    """The function that an erratum names, of `counterexamples` or, as ``module.function``, of another theory module."""
+    """The function that an erratum names, of `counterexamples` or, as ``module.function``, of another theory module.
+
+    Raises
+    ------
+    ValueError
+        If the erratum has none.
+    """
+    if not entry.counterexample:
+        raise ValueError(f"{entry.place}: a {entry.severity} that no counterexample refutes")
     module, _, name = entry.counterexample.rpartition(".")
     home = import_module(f"cdfsg.theory.{module}") if module else counterexamples
     function: Callable[[], Counterexample] = getattr(home, name)
@@ -58,18 +66,16 @@ def counterexample_of(entry: Erratum) -> Callable[[], Counterexample]:
 
 def shown(entry: Erratum) -> str:
     """An erratum, the code of its counterexample, and what that gives, for a notebook."""
-    function = counterexample_of(entry)
-    return "\n".join(
-        [
-            f"{entry.place} ({entry.severity})",
-            *wrap("printed:   ", entry.printed),
-            *wrap("should be: ", entry.should_be),
-            "",
-            *(f"    {text}" for text in inspect.getsource(function).rstrip().splitlines()),
-            "",
-            *wrap("", str(function())),
-        ]
-    )
+    lines = [
+        f"{entry.place} ({entry.severity})",
+        *wrap("printed:   ", entry.printed),
+        *wrap("should be: ", entry.should_be),
+    ]
+    if entry.counterexample:
+        function = counterexample_of(entry)
+        code = (f"    {text}" for text in inspect.getsource(function).rstrip().splitlines())
+        lines += ["", *code, "", *wrap("", str(function()))]
+    return "\n".join(lines)
 
 
 def wrap(head: str, text: str) -> list[str]:
