@@ -130,6 +130,7 @@ def _verdict(_: argparse.Namespace) -> None:
     asserted = claims.ledger()
     write_atomically(RECORDS / "claims.csv", asserted.to_csv(index=False, lineterminator="\n"))
     words.write_into_readme("claims", claims.markdown(asserted))
+    words.write_into_readme("theory", words.theory(statements.recorded().values()))
     for experiment in EXPERIMENTS.values():
         part = table[table["table"] == experiment.table]
         if len(part):

@@ -31,7 +31,7 @@ def folders(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "publish", lambda folder: None)
     monkeypatch.setattr(words, "ROOT", tmp_path / "root")
     (tmp_path / "root").mkdir()
-    marks = [mark for name in ("ledger", "reasons", "claims") for mark in words.marks(name)]
+    marks = [mark for name in ("ledger", "reasons", "claims", "theory") for mark in words.marks(name)]
     (tmp_path / "root" / "README.md").write_text("\n".join(marks))
     monkeypatch.setattr(experiments, "QUICK", replace(TINY, solvers=("Landing",)))
     return tmp_path

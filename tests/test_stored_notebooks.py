@@ -8,6 +8,7 @@ import pytest
 from cdfsg.files import NOTEBOOKS, ROOT
 from cdfsg.paper.results import claims, reasons, verdicts
 from cdfsg.paper.show import notebooks, words
+from cdfsg.theory import statements
 
 NAMES = [*notebooks.names(), *sorted(f"instances/{path.stem}" for path in notebooks.INSTANCES.glob("*.ipynb"))]
 
@@ -53,6 +54,7 @@ def test_the_ledgers_in_the_readme_are_those_of_the_published_records(tmp_path, 
     words.write_into_readme("ledger", words.ledger(verdicts.read()))
     words.write_into_readme("reasons", words.reasons_in_words(reasons.read()))
     words.write_into_readme("claims", claims.markdown(claims.ledger()))
+    words.write_into_readme("theory", words.theory(statements.recorded().values()))
     assert copy.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")
 
 

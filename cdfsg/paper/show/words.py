@@ -1,5 +1,7 @@
 """Results in words: titles, summaries, explanations, the parts of the README, and the checks of the conclusions."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from cdfsg.files import ROOT, write_atomically
@@ -8,6 +10,9 @@ from cdfsg.paper.records import is_surrogate
 from cdfsg.paper.results.reasons import counts
 from cdfsg.paper.results.reported import INAPPLICABLE, printed
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, judged_ours
+from cdfsg.theory.check import FALSE
+from cdfsg.theory.check import VERDICTS as VERDICTS_OF_THEORY
+from cdfsg.theory.statements import Recorded
 
 ALIKE = 0.02
 """Relative difference of quality up to which two penalty parameters count as alike: less than the tolerance of PCC."""
@@ -66,6 +71,17 @@ def ledger(verdicts_table: pd.DataFrame) -> str:
         counts = rows["verdict"].value_counts()
         cells = " | ".join(str(counts.get(word, "")) for word in VERDICTS)
         lines.append(f"| {table} | {solver} | {len(rows)} | {cells} |")
+    return "\n".join(lines)
+
+
+def theory(rows: Iterable[Recorded]) -> str:
+    """How many statements of the paper have which verdict, and which are false, as a Markdown list."""
+    rows = list(rows)
+    lines = []
+    for verdict in VERDICTS_OF_THEORY:
+        mine = [row for row in rows if row.verdict == verdict]
+        lines.append(f"* {len(mine)} of {len(rows)}: {verdict}" + (":" if mine and verdict == FALSE else ""))
+        lines += [f"  * {row.place}: {row.says}" for row in mine if verdict == FALSE]
     return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.results.reported import INAPPLICABLE
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, verdicts
 from cdfsg.paper.show import words
+from cdfsg.theory.statements import Recorded
 from tests.paper.fakes import TINY, fake
 from tests.paper.results.test_verdicts import runs_of
 
@@ -105,3 +106,10 @@ def test_a_printed_number_without_a_verdict_fails_the_check(complete):
     good = complete.assign(pcc=1.0, pcc_post=1.0, pcc_orth=1.0, fea=0.0, fea_post=0.0, fea_orth=0.0)
     with pytest.raises(AssertionError, match="not every printed number"):
         words.check(EXPERIMENT, verdicts(EXPERIMENT, good).iloc[1:], good)
+
+
+def test_the_theory_is_counted_and_what_is_false_is_named():
+    rows = [Recorded("a", "Section 1", "One.", "holds"), Recorded("b", "Section 2", "Two.", "false")]
+    assert words.theory(rows).splitlines() == [
+        "* 1 of 2: holds", "* 0 of 2: holds after a correction", "* 1 of 2: false:", "  * Section 2: Two.",
+    ]  # fmt: skip
