@@ -3,7 +3,7 @@ import inspect
 import pytest
 
 from cdfsg import __main__ as cli
-from cdfsg.theory import counterexamples, statements
+from cdfsg.theory import algorithm_counterexamples, counterexamples, statements
 from cdfsg.theory.check import CORRECTED, FALSE, HOLDS, Check
 
 
@@ -17,8 +17,10 @@ def test_every_statement_has_the_verdict_that_is_recorded(checks):
     assert len(checks) >= 22
 
 
-def test_every_statement_is_tested_on_a_thousand_instances(checks):
-    assert {check.statement: check.instances for check in checks if check.instances < 1000} == {}
+def test_every_statement_but_the_rates_is_tested_on_a_thousand_instances(checks):
+    few = {check.statement for check in checks if check.instances < 1000}
+    # An instance of a rate is a whole run of up to 12,800 steps; its slope has an interval instead.
+    assert few == {"theorem on Algorithm 1, rate", "theorem on Algorithm 2, rate"}
 
 
 def test_whatever_is_corrected_or_false_shows_a_counterexample_and_what_holds_shows_none(checks):
@@ -35,7 +37,15 @@ def test_every_counterexample_refutes_and_belongs_to_an_erratum():
         inspect.getmembers(counterexamples, lambda f: getattr(f, "__module__", "") == counterexamples.__name__)
     )
     assert {name for name, function in functions.items() if not function().refutes} == set()
-    assert set(functions) <= {erratum.counterexample for erratum in statements.errata()}
+    named = {erratum.counterexample for erratum in statements.errata()}
+    assert set(functions) <= named
+    others = dict(
+        inspect.getmembers(
+            algorithm_counterexamples, lambda f: getattr(f, "__module__", "") == algorithm_counterexamples.__name__
+        )
+    )
+    # The paper does not claim what a shared minibatch breaks, so it is no erratum.
+    assert {f"algorithm_counterexamples.{name}" for name in set(others) - {"shared_minibatch"}} <= named
 
 
 def test_no_erratum_is_shown_by_a_statement_that_holds_as_printed(checks):
@@ -50,7 +60,8 @@ def test_each_corrected_or_false_statement_has_an_erratum(checks):
         for name, check in zip(statements.CHECKS, checks, strict=True)
         if check.verdict != HOLDS and name not in named
     ]
-    assert lacking == ["th:sopr_b1"]  # it needs the corrected def:ocso and nothing else
+    # The first needs the corrected def:ocso and nothing else; the second the paper does not claim.
+    assert lacking == ["th:sopr_b1", "as:algo (1), shared"]
 
 
 def report(statement, verdict=HOLDS):
