@@ -13,7 +13,7 @@ export MPLBACKEND = Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup data reproduce quick report test bench clean
+.PHONY: help setup data reproduce quick report test mutants bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
@@ -41,12 +41,19 @@ test: setup ## lint, types, tests, and the notebooks run again against their sto
 	$(PY) -m pytest -n 2 --dist loadfile tests
 	$(PY) -m pytest -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300 -p no:cacheprovider notebooks
 
+mutants: setup ## change the numerical code a little at a time and see whether the tests notice (half an hour)
+	$(PY) -m pip install --quiet --disable-pip-version-check $$($(PY) -c 'import tomllib; \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["mutants"])')
+	rm -rf mutants
+	$(PY) -m mutmut run --max-children 1
+	$(PY) benchmarks/mutants.py
+
 bench: setup ## time one run alone and a whole grid of runs
 	$(PY) benchmarks/lanes.py
 
 clean: ## remove caches and derived data; downloads, records and .venv stay
 	find figures notebooks data -name '*.tmp' -delete
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info data/cache
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis mutants build dist *.egg-info data/cache
 	find . -path ./.venv -prune -o -path ./.git -prune -o -path ./data/raw -prune -o \
 	  -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 

@@ -1,0 +1,147 @@
+"""What the tests notice: one small change of the numerical code at a time, counted by module.
+
+``make mutants`` lets mutmut make the changes and run the tests, then calls this.  It writes ``mutants.md``, and fails
+where a change that no test notices has no reason in ``survivors.csv``, or where too few are noticed.
+"""
+
+import csv
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutmut.mutation.diff_apply import get_diff_for_mutant
+
+from cdfsg.files import ROOT, write_atomically
+
+MUTANTS = ROOT / "mutants"
+REASONS = ROOT / "benchmarks" / "survivors.csv"
+REPORT = ROOT / "benchmarks" / "mutants.md"
+LEAST = 0.90
+"""Share of the mutants that the tests must kill."""
+
+TIMEOUTS = (24, -24, 36)
+STATUS = {0: "survived", 1: "killed", 3: "killed", 5: "untested", 33: "untested"}
+STATUS |= dict.fromkeys(TIMEOUTS, "killed")
+"""By exit code of the tests; a mutant that never ends is noticed too."""
+
+KINDS = {
+    "equivalent": "the numbers are the same for every input, or for every input that can occur",
+    "performance": "the same numbers, at another cost in time or memory",
+    "rounding": "another number within rounding, or a guard against rounding moved by less than it guards against",
+    "gap": "a test could notice it, and none does",
+}
+
+
+INTRODUCTION = """# What the tests notice
+
+Written by `make mutants`, which makes one small change (a mutant) of the numerical code at a time and runs the quick
+tests of these modules. A mutant that none of them notices survives; each survivor stands here with its reason, which is
+kept in `survivors.csv`.
+Not changed are the words of errors, and properties, which mutmut leaves alone.
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change, and what became of it.
+
+    Attributes
+    ----------
+    module, function : str
+        Where it is.
+    before, after : str
+        The changed lines, joined.
+    status : {"killed", "survived", "untested", "unknown"}
+    """
+
+    module: str
+    function: str
+    before: str
+    after: str
+    status: str
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What its reason is found by; it outlives changes elsewhere in the file."""
+        return self.module, self.function, self.before, self.after
+
+
+def mutants() -> Iterator[Mutant]:
+    """All mutants of the last run; the lines are read for those alone that were not killed."""
+    for meta in sorted(MUTANTS.rglob("*.py.meta")):
+        module = str(meta.relative_to(MUTANTS).with_suffix(""))
+        for name, code in json.loads(meta.read_text("utf-8"))["exit_code_by_key"].items():
+            status = STATUS.get(code, "unknown")
+            before, after = ("", "") if status == "killed" else changed_lines(name, module)
+            yield Mutant(module, function_of(name), before, after, status)
+
+
+def function_of(name: str) -> str:
+    """``Penalty.value`` of mutmut's ``cdfsg.penalty.xǁPenaltyǁvalue__mutmut_3``, ``sym`` of ``x_sym__mutmut_1``."""
+    mangled = name.rpartition(".")[2].rpartition("__mutmut_")[0]
+    return mangled.removeprefix("xǁ").replace("ǁ", ".") if "ǁ" in mangled else mangled.removeprefix("x_")
+
+
+def changed_lines(name: str, module: str) -> tuple[str, str]:
+    """The lines that a mutant takes out and puts in, each joined by a space."""
+    diff = get_diff_for_mutant(name, path=Path(module)).splitlines()[2:]
+    before, after = (" ".join(line[1:].strip() for line in diff if line.startswith(sign)) for sign in "-+")
+    return before, after
+
+
+def read_reasons() -> dict[tuple[str, str, str, str], tuple[str, str]]:
+    """Kind and reason of each survivor, by its key."""
+    with REASONS.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {(r["module"], r["function"], r["before"], r["after"]): (r["kind"], r["reason"]) for r in rows}
+
+
+def counts(found: list[Mutant]) -> list[str]:
+    """The table of how many were killed, by module."""
+    lines = ["| module | mutants | killed | survived | killed |", "|---|--:|--:|--:|--:|"]
+    by_module: dict[str, list[Mutant]] = defaultdict(list)
+    for mutant in found:
+        by_module[mutant.module].append(mutant)
+    for module, group in [*by_module.items(), ("all", found)]:
+        killed = sum(m.status == "killed" for m in group)
+        lines.append(f"| {module} | {len(group)} | {killed} | {len(group) - killed} | {killed / len(group):.1%} |")
+    return lines
+
+
+def listed(survivors: list[Mutant], reasons: dict[tuple[str, str, str, str], tuple[str, str]]) -> list[str]:
+    """The survivors, by kind and reason."""
+    grouped: dict[tuple[str, str], list[Mutant]] = defaultdict(list)
+    for mutant in survivors:
+        grouped[reasons[mutant.key]].append(mutant)
+    sizes = Counter(reasons[mutant.key][0] for mutant in survivors)
+    lines: list[str] = []
+    for kind, meaning in KINDS.items():
+        lines += ["", f"## {kind} ({sizes[kind]})", "", f"{meaning[0].upper()}{meaning[1:]}."] if sizes[kind] else []
+        for reason, group in ((r, g) for (k, r), g in grouped.items() if k == kind):
+            lines += ["", f"* {reason}"]
+            lines += [f"  * `{m.module}`, `{m.function}`: `{m.before or '(nothing)'}` → `{m.after}`" for m in group]
+    return lines
+
+
+def main() -> None:
+    """Write the report, or say which survivors still need a reason."""
+    found = list(mutants())
+    survivors = [m for m in found if m.status != "killed"]
+    reasons = read_reasons()
+    open_ones = [m for m in survivors if m.key not in reasons]
+    if open_ones:
+        writer = csv.writer(sys.stdout)
+        writer.writerows((*m.key, m.status, "") for m in open_ones)
+        sys.exit(f"{len(open_ones)} survivors have no reason: kill them by a test, or add them to {REASONS.name}")
+    write_atomically(REPORT, "\n".join([INTRODUCTION, *counts(found), *listed(survivors, reasons)]) + "\n")
+    share = 1 - len(survivors) / len(found)
+    print(f"{share:.1%} of {len(found)} mutants are killed; {REPORT.relative_to(ROOT)} lists the others")
+    if share < LEAST:
+        sys.exit(f"at least {LEAST:.0%} are wanted")
+
+
+if __name__ == "__main__":
+    main()
