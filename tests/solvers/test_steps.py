@@ -1,0 +1,226 @@
+"""Each solver's step written out by hand, lane by lane, with other constants in every lane."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from cdfsg.datasets import load
+from cdfsg.problems import Identity, SampledGCCA
+from cdfsg.solvers import SOLVERS
+from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
+from cdfsg.solvers.landing import Landing
+from cdfsg.solvers.lanes import Draw, Refusal
+from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, normalise_columns, normalise_columns_tall, qf
+
+SIZES, LANES, P, ROWS = (5, 4), 2, 3, 6
+N = sum(SIZES)
+LEFT, RIGHT = slice(0, 5), slice(5, 9)
+PROBLEM = SampledGCCA(SIZES, Identity())
+STEPS = {"s1": [0.5, 0.25], "s2": [0.1, 0.03], "eta": [0.3, 0.2], "omega": [0.5, 0.9], "eta_q": [0.1, 0.4]}
+STEPS |= {"eta_t": [0.3, 0.7]}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def start_of(solver, rng, dtype=np.float64):
+    X0 = rng.standard_normal((N, LANES, P)).astype(dtype) / 3
+    settings = {name: np.array(STEPS[name], dtype=dtype) for name in solver.settings}
+    first = rng.standard_normal((ROWS, N)).astype(dtype)
+    return X0, first, solver.start(PROBLEM, X0.copy(), settings, first)
+
+
+def draws(rng, count=3, dtype=np.float64):
+    """Draws with independent theta and xi, and the two minibatches of each."""
+    for _ in range(count):
+        theta, xi = rng.standard_normal((2, ROWS, N)).astype(dtype)
+        yield Draw(np.concatenate([theta, xi]), slice(0, ROWS), slice(ROWS, None)), theta, xi
+
+
+def moments(rows):
+    """M and the cross moments between the views of a minibatch."""
+    S = rows.T @ rows / len(rows)
+    M = np.zeros_like(S)
+    M[LEFT, LEFT], M[RIGHT, RIGHT] = S[LEFT, LEFT], S[RIGHT, RIGHT]
+    return M, S - M
+
+
+def test_steps_of_algorithm_2_written_out_by_hand_give_the_same_iterates_and_trackers(rng):
+    solver = CDFSGAda(beta=0.3, eta1=0.8, eta2=0.6, epsilon=1e-2)
+    X0, first, state = start_of(solver, rng)
+    X = list(X0.transpose(1, 0, 2))
+    Y = [x.T @ moments(first)[0] @ x for x in X]
+    B, V = [np.zeros((N, P))] * LANES, [np.zeros((N, P))] * LANES
+    for draw, theta, xi in draws(rng, 4):
+        solver.step(PROBLEM, state, draw, 0)
+        M, cross = moments(theta)[0], moments(xi)[1]
+        for k in range(LANES):
+            alpha, b = STEPS["s2"][k], STEPS["s2"][k] / STEPS["s1"][k]
+            before = X[k].T @ M @ X[k]
+            X[k] = X[k] - alpha * B[k] / np.sqrt(V[k] + 1e-2)
+            after = X[k].T @ M @ X[k]
+            Y[k] = Y[k] - b * (Y[k] - before) + after - before
+            Q = 1.5 * np.eye(P) - 0.5 * Y[k]
+            G = -2 * cross @ X[k] @ Q
+            D = G @ Q.T + M @ X[k] @ (0.3 * (Y[k] @ Y[k] - np.eye(P)) - (X[k].T @ G + G.T @ X[k]) / 2)
+            V[k] = np.maximum(0.6 * V[k] + 0.4 * D**2, V[k])
+            B[k] = 0.8 * B[k] + 0.2 * D
+            np.testing.assert_allclose(state.C[k], after, atol=1e-10)
+    np.testing.assert_allclose(state.X.transpose(1, 0, 2), X, atol=1e-10)
+    np.testing.assert_allclose(state.Y, Y, atol=1e-10)
+
+
+@pytest.mark.parametrize("chunk", [1, 20])
+def test_elementwise_passes_in_blocks_of_rows_change_nothing(rng, monkeypatch, chunk):
+    found = []
+    for entries in (chunk, 10**6):
+        monkeypatch.setattr("cdfsg.solvers.cdfsg._CHUNK", entries)
+        solver, rng = CDFSGAda(), np.random.default_rng(1)
+        _, _, state = start_of(solver, rng)
+        for draw, *_ in draws(rng):
+            solver.step(PROBLEM, state, draw, 0)
+        found.append(state.X)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-14)
+
+
+def test_landing_steps_written_out_by_hand_give_the_same_iterates(rng):
+    solver = Landing()
+    X0, _, state = start_of(solver, rng)
+    X = list(X0.transpose(1, 0, 2))
+    whole = slice(None)
+    for _, rows, _ in draws(rng):
+        solver.step(PROBLEM, state, Draw(rows, whole, whole), 0)
+        M, cross = moments(rows)
+        for k in range(LANES):
+            U, G = M @ X[k], -cross @ X[k]
+            C = X[k].T @ U
+            np.testing.assert_allclose(state.C[k], C, atol=1e-10)
+            field = (G @ U.T @ U - U @ G.T @ U) / 2 + STEPS["omega"][k] * U @ (C - np.eye(P))
+            X[k] = X[k] - STEPS["eta"][k] * field
+    np.testing.assert_allclose(state.X.transpose(1, 0, 2), X, rtol=1e-9, atol=1e-10)
+
+
+def q_factor(A):
+    Q, R = np.linalg.qr(A)
+    return Q * np.sign(np.diag(R))
+
+
+def unit_columns(A):
+    return A / np.linalg.norm(A, axis=0)
+
+
+def test_both_passes_of_rsg_plus_written_out_by_hand_give_the_same_factors(rng):
+    gamma, w = 0.03, 0.7
+    solver = RSGPlus(gamma=gamma, weight=w)
+    X0, _, state = start_of(solver, rng)
+    views, whole = (LEFT, RIGHT), slice(None)
+    Q = {(k, i): q_factor(X0[view, k]) for k in range(LANES) for i, view in enumerate(views)}
+    T = dict.fromkeys(Q, np.eye(P))
+    for (k, i), q in Q.items():
+        np.testing.assert_allclose(state.X[views[i], k], q, atol=1e-10)
+    for number, (_, rows, _) in enumerate(draws(rng, 4)):
+        solver.step(PROBLEM, state, Draw(rows, whole, whole), min(number, 1))
+        A = [rows[:, view] for view in views]
+        old_q, old_t = dict(Q), dict(T)
+        for k, i in old_q:
+            q, t = old_q[k, i], old_t[k, i]
+            if number == 0:
+                Q[k, i] = q_factor(q + gamma * A[i].T @ A[i] @ q)
+                continue
+            G = -A[i].T @ A[1 - i] @ old_q[k, 1 - i] @ old_t[k, 1 - i]
+            blocks = [A[i][r : r + P].T for r in range(0, ROWS, P)]
+            H = -sum(E @ np.linalg.inv(q.T @ E) - q for E in blocks) / len(blocks)
+            V = G @ t.T + w * H
+            R = unit_columns(q.T @ G - G.T @ q) / 2
+            Q[k, i] = q_factor(q - STEPS["eta_q"][k] * unit_columns(V - q @ V.T @ q))
+            T[k, i] = t @ q_factor(np.eye(P) - STEPS["eta_t"][k] * R)
+    for k, i in Q:
+        np.testing.assert_allclose(state.Q[views[i], k], Q[k, i], atol=1e-9)
+        np.testing.assert_allclose(state.T[i, k], T[k, i], atol=1e-9)
+        np.testing.assert_allclose(state.X[views[i], k], Q[k, i] @ T[k, i], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [CDFSG, CDFSGAda, Landing])
+def test_the_first_value_of_the_constraint_is_that_of_a_minibatch_of_its_own(kind, rng):
+    X0, first, state = start_of(kind(), rng)
+    for k in range(LANES):
+        np.testing.assert_allclose(state.C[k], X0[:, k].T @ moments(first)[0] @ X0[:, k], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_every_array_of_a_solver_stays_in_single_precision(name, rng):
+    solver = SOLVERS[name]()
+    _, _, state = start_of(solver, rng, np.float32)
+    for number, (draw, rows, _) in enumerate(draws(rng, 3, np.float32)):
+        whole = Draw(rows, slice(None), slice(None))
+        solver.step(PROBLEM, state, draw if solver.streams == 2 else whole, min(number, solver.passes - 1))
+        kinds = {entry.name: getattr(state, entry.name).dtype for entry in dataclasses.fields(state)}
+        assert set(kinds.values()) == {np.dtype(np.float32)}, kinds
+
+
+def test_columns_are_normalised_in_every_lane_and_zero_columns_stay_zero(rng):
+    A = rng.standard_normal((LANES, N, P))
+    A[0, :, 1] = 0
+    expected = np.ones((LANES, P))
+    expected[0, 1] = 0
+    for scaled in (normalise_columns(A), normalise_columns_tall(A.transpose(1, 0, 2)).transpose(1, 0, 2)):
+        np.testing.assert_allclose(np.linalg.norm(scaled, axis=1), expected)
+        np.testing.assert_allclose(scaled * np.linalg.norm(A, axis=1, keepdims=True), A, atol=1e-14)
+
+
+def test_columns_of_length_one_are_left_as_they_are():
+    A = np.broadcast_to(np.eye(3)[:, :2], (LANES, 3, 2)).copy()
+    np.testing.assert_array_equal(normalise_columns(A), A)
+    np.testing.assert_array_equal(normalise_columns_tall(A.transpose(1, 0, 2)), A.transpose(1, 0, 2))
+
+
+def test_a_lane_that_is_not_finite_or_singular_gives_nan_in_qf_and_the_others_their_factor(rng):
+    A = rng.standard_normal((N, 4, P))
+    A[0, 0, 0], A[1, 1, 1] = np.nan, np.inf
+    A[:, 2, 1] = A[:, 2, 0] = 0
+    Q = qf(A, (LEFT, RIGHT))
+    assert np.isnan(Q[LEFT, :3]).all()
+    assert np.isnan(Q[RIGHT, 2]).all()
+    for lane, view in ((3, LEFT), (3, RIGHT), (0, RIGHT), (1, RIGHT)):
+        np.testing.assert_allclose(Q[view, lane], q_factor(A[view, lane]), atol=1e-10)
+
+
+def test_a_singular_block_has_no_inverse_and_the_other_blocks_keep_theirs(rng):
+    blocks = rng.standard_normal((2, 2, 2))
+    P_rows = np.concatenate([blocks[0], np.ones((2, 2)), blocks[1]])[:, None]
+    inverse = block_inverses(P_rows)[:, 0].reshape(3, 2, 2)
+    assert np.isnan(inverse[1]).all()
+    np.testing.assert_allclose(inverse[[0, 2]], np.linalg.inv(blocks).swapaxes(1, 2))
+
+
+@pytest.mark.parametrize("constant", ["eta1", "eta2"])
+def test_the_decay_of_a_moment_lies_in_the_half_open_unit_interval(constant):
+    assert getattr(CDFSGAda(**{constant: 0.0}), constant) == 0
+    for value in (1.0, -1e-9):
+        with pytest.raises(ValueError, match=rf"^{constant} must lie in \[0, 1\)"):
+            CDFSGAda(**{constant: value})
+
+
+@pytest.mark.parametrize(
+    "make, name",
+    [
+        (lambda: CDFSG(beta=-1.0), "beta"),
+        (lambda: CDFSGAda(beta=-1.0), "beta"),
+        (lambda: CDFSGAda(epsilon=0.0), "epsilon"),
+        (lambda: RSGPlus(gamma=0.0), "gamma"),
+        (lambda: RSGPlus(weight=0.0), "weight"),
+    ],
+)
+def test_a_constant_that_is_not_positive_is_refused_by_its_name(make, name):
+    with pytest.raises(ValueError, match=f"^{name} must be a positive finite number"):
+        make()
+
+
+def test_rsg_plus_takes_as_many_columns_as_its_narrowest_view_has_and_no_more():
+    problem, views = SampledGCCA((60, 4), Identity()), load("digits")
+    RSGPlus().check(problem, views, 20, 4)
+    with pytest.raises(Refusal, match="p <= 4, got p = 5"):
+        RSGPlus().check(problem, views, 20, 5)
