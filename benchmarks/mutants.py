@@ -54,7 +54,7 @@ class Mutant:
         Where it is.
     before, after : str
         The changed lines, joined.
-    status : {"killed", "survived", "untested", "unknown"}
+    status : {"killed", "survived", "untested", "not run"}
     """
 
     module: str
@@ -70,12 +70,12 @@ class Mutant:
 
 
 def mutants() -> Iterator[Mutant]:
-    """All mutants of the last run; the lines are read for those alone that were not killed."""
+    """All mutants of the last run; the lines are read for the survivors alone."""
     for meta in sorted(MUTANTS.rglob("*.py.meta")):
         module = str(meta.relative_to(MUTANTS).with_suffix(""))
         for name, code in json.loads(meta.read_text("utf-8"))["exit_code_by_key"].items():
-            status = STATUS.get(code, "unknown")
-            before, after = ("", "") if status == "killed" else changed_lines(name, module)
+            status = STATUS.get(code, "not run")
+            before, after = changed_lines(name, module) if status in ("survived", "untested") else ("", "")
             yield Mutant(module, function_of(name), before, after, status)
 
 
@@ -129,6 +129,9 @@ def listed(survivors: list[Mutant], reasons: dict[tuple[str, str, str, str], tup
 def main() -> None:
     """Write the report, or say which survivors still need a reason."""
     found = list(mutants())
+    missing = sum(m.status == "not run" for m in found)
+    if missing or not found:
+        sys.exit(f"{missing} of {len(found)} mutants have no result; `python -m mutmut run` goes on where it stopped")
     survivors = [m for m in found if m.status != "killed"]
     reasons = read_reasons()
     open_ones = [m for m in survivors if m.key not in reasons]
