@@ -41,7 +41,7 @@ test: setup ## lint, types, tests, and the notebooks run again against their sto
 	$(PY) -m pytest -n 2 --dist loadfile tests
 	$(PY) -m pytest -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300 -p no:cacheprovider notebooks
 
-mutants: setup ## change the numerical code a little at a time and see whether the tests notice (half an hour)
+mutants: setup ## change the numerical code a little at a time: do the tests notice? (not in CI)
 	$(PY) -m pip install --quiet --disable-pip-version-check $$($(PY) -c 'import tomllib; \
 	  print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["mutants"])')
 	rm -rf mutants
