@@ -15,14 +15,12 @@ from threadpoolctl import threadpool_limits
 from cdfsg import metrics
 from cdfsg.files import write_atomically
 from cdfsg.paper.records import code_digest
-from cdfsg.paper.run import data_key, views_of
-from cdfsg.problems import make_merit
+from cdfsg.paper.run import data_key, eigenvalues_of, views_of
+from cdfsg.problems import Identity
 
 COLUMNS = (
     "dataset", "p", "fval", "fea", "pcc", "seconds_covariance", "seconds_eigen", "seconds", "provenance", "of",
 )  # fmt: skip
-VOLATILE = ("seconds_covariance", "seconds_eigen", "seconds")
-"""Wall times, which differ between two runs of the same code."""
 
 
 def solve(dataset: str, ps: Sequence[int]) -> pd.DataFrame:
@@ -42,13 +40,13 @@ def solve(dataset: str, ps: Sequence[int]) -> pd.DataFrame:
         X = metrics.minimiser(covariance, views.sizes, max(ps))
         end = time.perf_counter()
     rows = []
-    attainable = metrics.generalised_eigenvalues(covariance, views.sizes)
+    attainable = eigenvalues_of(dataset)
     for p in ps:
         K = metrics.compress(X[:, None, :p], covariance, views.sizes)
         pcc = metrics.tcc(K)[0] / attainable[:p].sum() if views.n_views == 2 else np.nan
         rows.append(
             {
-                "dataset": dataset, "p": p, "fval": metrics.objective(K, make_merit("identity", 1.0))[0],
+                "dataset": dataset, "p": p, "fval": metrics.objective(K, Identity())[0],
                 "fea": metrics.feasibility(K)[0], "pcc": pcc,
                 "seconds_covariance": middle - began, "seconds_eigen": end - middle, "seconds": end - began,
                 "provenance": views.provenance.kind, "of": data_and_code(dataset),
@@ -62,14 +60,12 @@ def data_and_code(dataset: str) -> str:
     return f"{data_key(views_of(dataset))} {code_digest()[:16]}"
 
 
-def update(path: Path, dataset: str, ps: Sequence[int]) -> pd.DataFrame:
-    """The rows of a data set in the file `path`, solved anew where they are missing or of other data or code."""
+def update(path: Path, dataset: str, ps: Sequence[int]) -> None:
+    """Solve a data set and replace its rows in the file `path`, unless they are there and of these data and code."""
     kept = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=list(COLUMNS))
     mine = kept[(kept["dataset"] == dataset) & kept["p"].isin(ps) & (kept["of"] == data_and_code(dataset))]
     if len(mine) == len(ps):
-        return mine.reset_index(drop=True)
-    found = solve(dataset, ps)
-    frames = [part for part in (kept[kept["dataset"] != dataset], found) if len(part)]
+        return
+    frames = [part for part in (kept[kept["dataset"] != dataset], solve(dataset, ps)) if len(part)]
     table = pd.concat(frames, ignore_index=True).sort_values(["dataset", "p"])
     write_atomically(path, table.to_csv(index=False, lineterminator="\n"))
-    return found
