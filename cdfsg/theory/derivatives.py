@@ -1,6 +1,6 @@
 """Sections 2 and 3.1: the derivatives of h, and the bounds on them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -35,23 +35,22 @@ def _along(function: Callable[[Array], Array | float], X: Array, D: Array) -> Ca
     return lambda t: function(X + t * D)
 
 
-def smooth_line(case: Instance, rng: np.random.Generator) -> tuple[Array, Array] | None:
-    """A point and a direction along which f(A(X)) is smooth within the steps of `derivative`; None if it is not."""
-    X = somewhere(case.penalty.M, case.p, rng)
-    D = somewhere(case.penalty.M, case.p, rng)
-    used = [case.penalty.dissolve(X + k * STEP * D) for k in range(-3, 4)]
-    return None if crosses_kink(case.penalty.problem, used) else (X, D)
+def smooth_lines(seed: int) -> Iterator[tuple[Penalty, Array, Array]]:
+    """Instances with a point and a direction along which f(A(X)) is smooth within the steps of `derivative`.
+
+    A few more than `COUNT` are drawn, since some cross a kink of the Huber merit.
+    """
+    for case, rng in any_instances(COUNT + 200, seed):
+        h = case.penalty
+        X, D = somewhere(h.M, case.p, rng), somewhere(h.M, case.p, rng)
+        if not crosses_kink(h.problem, [h.dissolve(X + k * STEP * D) for k in range(-3, 4)]):
+            yield h, X, D
 
 
 def gradient_of_h() -> Check:
     """eq:gradh against difference quotients of h, with and without the assumptions."""
     tally = Tally()
-    for case, rng in any_instances(COUNT + 200, 5):
-        line = smooth_line(case, rng)
-        if line is None:
-            continue
-        X, D = line
-        h = case.penalty
+    for h, X, D in smooth_lines(5):
         quotient = derivative(_along(h.value, X, D))
         scale = float(np.linalg.norm(h.gradient(X)) * np.linalg.norm(D)) + abs(h.value(X))
         tally.add(error(float(quotient) - float(np.vdot(h.gradient(X), D)), scale))
@@ -121,12 +120,7 @@ def growth_of_g() -> Check:
 def hessian_of_h() -> Check:
     """eq:hessh, corrected, against difference quotients of grad h."""
     tally = Tally()
-    for case, rng in any_instances(COUNT + 200, 10):
-        line = smooth_line(case, rng)
-        if line is None:
-            continue
-        X, D = line
-        h = case.penalty
+    for h, X, D in smooth_lines(10):
         quotient = derivative(_along(h.gradient, X, D))
         H = h.hessian(X, D)
         scale = float(np.linalg.norm(H) + np.linalg.norm(h.gradient(X)))
@@ -161,12 +155,7 @@ def printed_hessian_holds_at_feasible_points() -> Check:
 def derivative_of_g() -> Check:
     """eq:GD against difference quotients of G."""
     tally = Tally()
-    for case, rng in any_instances(COUNT + 200, 12):
-        line = smooth_line(case, rng)
-        if line is None:
-            continue
-        X, D = line
-        h = case.penalty
+    for h, X, D in smooth_lines(12):
         quotient = derivative(_along(partial(dissolved_gradient, h), X, D))
         J = dissolved_derivative(h, X, D)
         scale = float(np.linalg.norm(J) + np.linalg.norm(dissolved_gradient(h, X)))
@@ -219,9 +208,6 @@ def multiplier_bound(case: Instance, sigma: float) -> float:
     lipschitz = h.problem.lipschitz
     linear = (3 * p * lipschitz + 2 * at_zero * s**0.5) / (2 * s)
     return float(linear * sigma + p * lipschitz / (2 * s) * sigma**2)
-
-
-# --- the functions of the algorithm ----------------------------------------------------------------------
 
 
 CHECKS: tuple[Statement, ...] = (
