@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cdfsg.paper.measure.cost import FORMULA, MIDDLE, PARTS, lines
-from cdfsg.paper.show.figures import _STYLE, SERIES, _batch_size_axis, _finish, _panels
+from cdfsg.paper.show.figures import SERIES, STYLE, batch_size_axis, finish, panels
 from cdfsg.solvers.cdfsg import CDFSG
 
 COLOURS = dict(zip(PARTS, ("#0072B2", "#56B4E9", "#009E73", "#D55E00", "#999999"), strict=True))
@@ -24,9 +24,9 @@ HATCHES = {CDFSG.name: "", FORMULA: "///"}
 
 def multiplications(totals: pd.DataFrame, title: str) -> Figure:
     """Multiplications per step and sample, stacked by what they are for; the solver beside the paper's formula."""
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         problems = list(totals[["n", "m"]].drop_duplicates().itertuples(index=False))
-        figure, axes = _panels(1, len(problems), width=11, height=4)
+        figure, axes = panels(1, len(problems), width=11, height=4)
         for axis, (n, m) in zip(axes[0], problems, strict=True):
             panel = totals[(totals["n"] == n) & (totals["m"] == m)]
             sizes = sorted(panel["batch_size"].unique())
@@ -43,13 +43,13 @@ def multiplications(totals: pd.DataFrame, title: str) -> Figure:
         axes[0, 0].set_ylabel("1000 multiplications per step / l")
         handles = [Patch(color=COLOURS[part], label=LABELS[part]) for part in PARTS]
         handles += [Patch(facecolor="#bbbbbb", hatch=HATCHES[FORMULA], edgecolor="white", label=f"hatched: {FORMULA}")]
-        return _finish(figure, title, handles)
+        return finish(figure, title, handles)
 
 
 def memory(table: pd.DataFrame, title: str) -> Figure:
     """Numbers kept and allocated at once against n, and the extra of a step against the batch size."""
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 2, height=3.8, width=10)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 2, height=3.8, width=10)
         for solver, along_n in lines(table, "n").groupby("solver"):
             style = {"color": SERIES[str(solver), "grid"]["color"], "marker": "o", "ms": 4}
             along_n = along_n.sort_values("n")
@@ -65,7 +65,7 @@ def memory(table: pd.DataFrame, title: str) -> Figure:
         axes[0, 0].set(xscale="log", yscale="log", xlabel="n", ylabel="numbers in memory")
         axes[0, 0].set(title=f"l = {MIDDLE['batch_size']}, p = {MIDDLE['p']}")
         axes[0, 1].set(yscale="log", title=f"n = {MIDDLE['n']}, p = {MIDDLE['p']}")
-        _batch_size_axis(axes[0, 1], along_l["batch_size"])
+        batch_size_axis(axes[0, 1], along_l["batch_size"])
         handles = axes[0, 1].get_legend_handles_labels()[0]
         for label, dashes in (
             ("kept; right: extra of a step", "-"), ("with minibatch and extra", "--"),
@@ -74,4 +74,4 @@ def memory(table: pd.DataFrame, title: str) -> Figure:
             handles.append(Line2D([], [], color="black", lw=1, ls=dashes, label=label))
         for axis in axes[0]:
             axis.grid(alpha=0.25)
-        return _finish(figure, title, handles)
+        return finish(figure, title, handles)

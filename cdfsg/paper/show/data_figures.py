@@ -12,7 +12,7 @@ from cdfsg.datasets import mnist, nmnist
 from cdfsg.linalg import Array
 from cdfsg.metrics import SPECTRUM_RTOL
 from cdfsg.paper.run import views_of
-from cdfsg.paper.show.figures import _STYLE, _finish, _panels
+from cdfsg.paper.show.figures import STYLE, finish, panels
 
 COLOURS = {"mediamill": "#009E73", "mnist": "#0072B2", "nmnist": "#D55E00"}
 DASHES = ("-", "--", ":")
@@ -30,8 +30,8 @@ def labels_of(datasets: pd.DataFrame) -> dict[str, str]:
 
 def spectra(table: pd.DataFrame, labels: dict[str, str], title: str) -> Figure:
     """Covariance spectrum of every view, and the generalised eigenvalues over the most that they can be."""
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 2, width=10, height=3.9)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 2, width=10, height=3.9)
         for (dataset, view), line in table.groupby(["dataset", "view"], sort=False):
             colour = COLOURS[str(dataset)]
             dashes = DASHES[max(int(view) - 1, 0)]
@@ -46,7 +46,7 @@ def spectra(table: pd.DataFrame, labels: dict[str, str], title: str) -> Figure:
         handles += [
             Line2D([], [], color="black", ls=ls, lw=1, label=f"view {k}") for k, ls in enumerate(DASHES, start=1)
         ]
-        return _finish(figure, title, handles)
+        return finish(figure, title, handles)
 
 
 def sample_rows() -> pd.DataFrame:
@@ -78,7 +78,7 @@ def sample_rows() -> pd.DataFrame:
 
 def samples(rows: pd.DataFrame, labels: dict[str, str], title: str) -> Figure:
     """MNIST's halves, n-MNIST's three views of the same digits, and rows of Mediamill's features and labels."""
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure: Figure = plt.figure(figsize=(9, 8.2))
         grid = figure.add_gridspec(6, 2 * SHOWN, height_ratios=(1, 1, 1, 1, 0.25, 2.6), hspace=0.08, wspace=0.15)
         for half in (1, 2):
@@ -122,15 +122,15 @@ def lone(pixels: pd.DataFrame, title: str) -> Figure:
     picture = np.zeros((28, 28))
     picture[pixels["row"], pixels["column"]] = pixels["value"]
     own = pixels[pixels["images"] <= RARE]
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 1, width=3.6, height=3.9)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 1, width=3.6, height=3.9)
         axis = axes[0, 0]
         axis.imshow(picture, cmap="gray_r", vmin=0, vmax=255, interpolation="none")
         axis.axvline(13.5, color="#0072B2", lw=1)
         words = f"not zero in at most {RARE} images"
         axis.plot(own["column"], own["row"], "s", mfc="none", mec="#D55E00", ms=7, label=words)
         axis.set(xticks=[], yticks=[])
-        return _finish(figure, title, axis.get_legend_handles_labels()[0])
+        return finish(figure, title, axis.get_legend_handles_labels()[0])
 
 
 def _values(rows: pd.DataFrame, dataset: str, view: int) -> Array:

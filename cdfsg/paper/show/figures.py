@@ -45,7 +45,7 @@ VERDICT_COLOURS = {
 }
 QUALITY = {"pcc": "PCC", "fval": "Fval / bound of feasible points"}
 """What a rule for step sizes maximises, by what a table prints."""
-_STYLE = {
+STYLE = {
     "svg.hashsalt": "cdfsg",
     "svg.fonttype": "path",
     "font.size": 9,
@@ -96,8 +96,8 @@ def curves(bands: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
     Beside Fval its lower bound over feasible points is drawn; an infeasible point can lie below it.
     """
     ps = sorted(bands["p"].unique())
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(2, len(ps), sharex=True)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(2, len(ps), sharex=True)
         for column, p in enumerate(ps):
             for row, quantity in enumerate((measure, "fea")):
                 _curve_panel(axes[row, column], bands[(bands["p"] == p) & (bands["quantity"] == quantity)])
@@ -111,15 +111,15 @@ def curves(bands: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
                 axes[0, column].set(ylim=(1.15 * bound, -0.05 * bound))
         axes[0, 0].set_ylabel(QUANTITIES[measure])
         axes[1, 0].set_ylabel("feasibility violation")
-        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+        return finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
 def beta_curves(medians: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
     """Median curves of CDFSG and CDFSG-Ada under each penalty parameter, a colour each."""
     solvers, betas = list(dict.fromkeys(medians["solver"])), sorted(medians["beta"].unique())
     colours = plt.get_cmap("viridis")(np.linspace(0, 0.92, len(betas)))
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(2, len(solvers), sharex=True, sharey="row")
+    with plt.rc_context(STYLE):
+        figure, axes = panels(2, len(solvers), sharex=True, sharey="row")
         for (column, solver), (beta, colour) in product(enumerate(solvers), zip(betas, colours, strict=True)):
             line = medians[(medians["solver"] == solver) & (medians["beta"] == beta)]
             for row, quantity in enumerate((measure, "fea")):
@@ -130,13 +130,13 @@ def beta_curves(medians: pd.DataFrame, title: str, measure: str = "pcc") -> Figu
             axes[1, column].set(yscale="log", xlabel="samples seen in the pass")
         axes[0, 0].set_ylabel(QUANTITIES[measure])
         axes[1, 0].set_ylabel("feasibility violation")
-        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+        return finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
 def beta_ends(ends: pd.DataFrame, limit: float, title: str) -> Figure:
     """Where the runs end against the penalty parameter; below the dotted line h is unbounded below."""
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 2, height=3.4)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 2, height=3.4)
         for solver, line in ends.groupby("solver", sort=False):
             style = SERIES[str(solver), "grid"]
             for axis, quantity in zip(axes[0], ("quality", "fea"), strict=True):
@@ -151,7 +151,7 @@ def beta_ends(ends: pd.DataFrame, limit: float, title: str) -> Figure:
                             transform=axes[0, 0].get_xaxis_transform())  # fmt: skip
         axes[0, 0].set(ylabel="quality (k/n: diverged)", ylim=(0, 1.05))
         axes[0, 1].set(ylabel="feasibility violation", yscale="log")
-        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+        return finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
 def verdict_map(verdicts: pd.DataFrame, title: str, bounds: Mapping[int, float] | None = None) -> Figure:
@@ -163,8 +163,8 @@ def verdict_map(verdicts: pd.DataFrame, title: str, bounds: Mapping[int, float] 
     rows = list(dict.fromkeys(zip(verdicts["batch_size"], verdicts["solver"], strict=True)))
     ps = sorted(verdicts["p"].unique())
     columns = [(p, quantity) for p in ps for quantity in quantities]
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 1, width=1.0 * len(columns) + 1.6, height=0.46 * len(rows) + 1.6)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 1, width=1.0 * len(columns) + 1.6, height=0.46 * len(rows) + 1.6)
         axis = axes[0, 0]
         for cell in verdicts.itertuples():
             x, y = columns.index((cell.p, cell.quantity)), rows.index((cell.batch_size, cell.solver))
@@ -198,8 +198,8 @@ def verdict_map(verdicts: pd.DataFrame, title: str, bounds: Mapping[int, float] 
 def trade_off(cells: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
     """Quality against Fea of every grid cell, our selection ringed and the paper's row as a star."""
     ps, sizes = sorted(cells["p"].unique()), sorted(cells["batch_size"].unique())
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(len(ps), len(sizes), sharex=True, sharey=True)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(len(ps), len(sizes), sharex=True, sharey=True)
         for (i, p), (j, size) in product(enumerate(ps), enumerate(sizes)):
             panel = cells[(cells["p"] == p) & (cells["batch_size"] == size)]
             _trade_off_panel(axes[i, j], panel)
@@ -214,13 +214,13 @@ def trade_off(cells: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
             Line2D([], [], color="black", marker="o", mfc="none", ls="", ms=10, label="selected by our rule"),
             Line2D([], [], color="black", marker="*", ls="", ms=10, label="the paper's row"),
         ]
-        return _finish(figure, title, handles)
+        return finish(figure, title, handles)
 
 
 def attainability(rows: pd.DataFrame, title: str) -> Figure:
     """How far the nearest grid cell is from each of the paper's rows, in tolerances."""
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 1, width=7.5, height=0.27 * len(rows) + 1.2)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 1, width=7.5, height=0.27 * len(rows) + 1.2)
         axis = axes[0, 0]
         for y, row in enumerate(rows.itertuples()):
             colour = SERIES[row.solver, "grid"]["color"]
@@ -232,7 +232,7 @@ def attainability(rows: pd.DataFrame, title: str) -> Figure:
         axis.axvline(1, color="black", lw=0.8, ls=":")
         axis.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
         axis.set_xlabel("largest difference of the nearest grid cell, in tolerances")
-        return _finish(figure, title, [])
+        return finish(figure, title, [])
 
 
 def landing(table: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
@@ -244,8 +244,8 @@ def landing(table: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
         "tuned": "tuned like CDFSG",
     }
     colours = {"fixed": "#009E73", "authors": "#CC79A7", "tuned": "#E69F00"}
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(2, len(ps), sharex=True, sharey="row")
+    with plt.rc_context(STYLE):
+        figure, axes = panels(2, len(ps), sharex=True, sharey="row")
         for (i, quantity), (j, p) in product(enumerate(("quality", "fea")), enumerate(ps)):
             axis, panel = axes[i, j], table[table["p"] == p]
             for variant, words in labels.items():
@@ -254,19 +254,19 @@ def landing(table: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
             reported = panel.drop_duplicates("batch_size")
             axis.plot(reported["batch_size"], reported["reported_" + quantity], "k*", ms=9, label="the paper")
             axis.set_title(f"p = {p}" if i == 0 else "")
-            _batch_size_axis(axis, reported["batch_size"])
+            batch_size_axis(axis, reported["batch_size"])
         for axis, p in zip(axes[0], ps, strict=True):
             _mark_diverged(axis, table[table["p"] == p], colours)
         axes[0, 0].set_ylabel(QUALITY[measure])
         axes[1, 0].set_ylabel("feasibility violation")
-        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+        return finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
 def tuned(table: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
     """Quality and Fea against the batch size; dashed are the competitors' tuned settings."""
     ps = sorted(table["p"].unique())
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(2, len(ps), sharex=True, sharey="row")
+    with plt.rc_context(STYLE):
+        figure, axes = panels(2, len(ps), sharex=True, sharey="row")
         for (i, quantity), (j, p) in product(enumerate(("quality", "fea")), enumerate(ps)):
             axis, panel = axes[i, j], table[table["p"] == p]
             for (solver, variant), style in SERIES.items():
@@ -274,10 +274,10 @@ def tuned(table: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
                 if line[quantity].notna().any():
                     axis.plot(line["batch_size"], line[quantity], marker="o", ms=4, lw=1.6, **style)
             axis.set_title(f"p = {p}" if i == 0 else "")
-            _batch_size_axis(axis, table["batch_size"])
+            batch_size_axis(axis, table["batch_size"])
         axes[0, 0].set_ylabel(QUALITY[measure])
         axes[1, 0].set(ylabel="feasibility violation", yscale="log")
-        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+        return finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
 def treatments(table: pd.DataFrame, orders: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
@@ -287,8 +287,8 @@ def treatments(table: pd.DataFrame, orders: pd.DataFrame, title: str, measure: s
     """
     columns = list(dict.fromkeys(zip(table["p"], table["solver"], strict=True)))
     columns = [c for c in columns if table[_is_at(table, c)]["treatment"].nunique() > 1]
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(2, len(columns), sharex=True, sharey="row")
+    with plt.rc_context(STYLE):
+        figure, axes = panels(2, len(columns), sharex=True, sharey="row")
         for (i, quantity), (j, column) in product(enumerate(("quality", "fea")), enumerate(columns)):
             axis, panel, spread = axes[i, j], table[_is_at(table, column)], orders[_is_at(orders, column)]
             axis.vlines(spread["batch_size"], spread[f"{quantity}_low"], spread[f"{quantity}_high"],
@@ -296,7 +296,7 @@ def treatments(table: pd.DataFrame, orders: pd.DataFrame, title: str, measure: s
             for name, line in panel.groupby("treatment", sort=False):
                 axis.plot(line["batch_size"], line[quantity], marker="o", ms=3.5, **_treatment_style(str(name)))
             axis.set_title(f"{column[1]}, p = {column[0]}" if i == 0 else "")
-            _batch_size_axis(axis, table["batch_size"])
+            batch_size_axis(axis, table["batch_size"])
         axes[0, 0].set_ylabel(QUALITY[measure])
         axes[1, 0].set(ylabel="feasibility violation", yscale="log")
         handles = [
@@ -304,7 +304,7 @@ def treatments(table: pd.DataFrame, orders: pd.DataFrame, title: str, measure: s
             for name in table["treatment"].unique()
         ]
         handles.append(Line2D([], [], color="black", lw=7, alpha=0.2, label="range over ten data orders"))
-        return _finish(figure, title, handles)
+        return finish(figure, title, handles)
 
 
 def _is_at(table: pd.DataFrame, column: tuple[int, str]) -> pd.Series:
@@ -322,8 +322,8 @@ def _treatment_style(name: str) -> dict[str, Any]:
 def times(table: pd.DataFrame, title: str) -> Figure:
     """Time of a run as a multiple of CDFSG's: ours solid, the paper's dashed, the exact solver's dotted."""
     ps = sorted(table["p"].unique())
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, len(ps), sharey=True, height=3.4)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, len(ps), sharey=True, height=3.4)
         for axis, p in zip(axes[0], ps, strict=True):
             for solver, line in table[table["p"] == p].groupby("solver"):
                 if solver == EXACT:
@@ -334,17 +334,17 @@ def times(table: pd.DataFrame, title: str) -> Figure:
                 axis.plot(line["batch_size"], line["reported_ratio"], "*--", ms=7, lw=1, color=colour)
             axis.set(yscale="log", title=f"p = {p}")
             axis.set_yticks([0.5, 1, 2, 5, 10, 20, 50, 100], ["½", "1", "2", "5", "10", "20", "50", "100"])
-            _batch_size_axis(axis, table["batch_size"])
+            batch_size_axis(axis, table["batch_size"])
         axes[0, 0].set_ylabel("time / time of CDFSG")
         handles = axes[0, 0].get_legend_handles_labels()[0]
         handles.append(Line2D([], [], color="black", marker="*", ls="--", label="the paper"))
-        return _finish(figure, title, handles)
+        return finish(figure, title, handles)
 
 
 def claims(table: pd.DataFrame, title: str) -> Figure:
     """In how many of the instances each claim holds."""
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 1, width=9, height=0.42 * len(table) + 1.2)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 1, width=9, height=0.42 * len(table) + 1.2)
         axis = axes[0, 0]
         share = (table["holds"] / table["of"].where(table["of"] > 0)).fillna(0)
         axis.barh(range(len(table)), 1, color=VERDICT_COLOURS["worse"], height=0.7)
@@ -355,13 +355,13 @@ def claims(table: pd.DataFrame, title: str) -> Figure:
             axis.text(0.01, y, row.verdict, va="center", fontsize=8)
         axis.set_yticks(range(len(table)), list(table["claim"]))
         axis.set(ylim=(len(table) - 0.5, -0.5), xlim=(0, 1), xlabel="share of the instances in which the claim holds")
-        return _finish(figure, title, [])
+        return finish(figure, title, [])
 
 
 def match_share(shares: pd.DataFrame, title: str) -> Figure:
     """Share of the comparable numbers within a multiple of the tolerance, or better, a line per table."""
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 2, height=3.6, sharey=True)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 2, height=3.6, sharey=True)
         for axis, column, words in zip(
             axes[0], ("near", "near_or_better"), ("within the tolerance", "within it or better"), strict=True
         ):
@@ -371,7 +371,7 @@ def match_share(shares: pd.DataFrame, title: str) -> Figure:
             axis.set(xlabel="multiple of the written tolerance", title=words, ylim=(0, 1.02), xlim=(0, None))
             axis.grid(alpha=0.25)
         axes[0, 0].set_ylabel("share of the numbers of CDFSG, CDFSG-Ada")
-        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+        return finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
 def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
@@ -380,20 +380,21 @@ def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURE
     The files are left alone where they are equal already.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         write_atomically(folder / f"{name}.svg", _rendered(figure, "svg", {"Date": None, "Creator": None}))
         write_atomically(folder / f"{name}.png", _rendered(figure, "png", {"Software": None}))
     write_atomically(folder / f"{name}.csv", numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
-def _panels(rows: int, columns: int, width: float = 0, height: float = 0, **shared: Any) -> tuple[Figure, Any]:
+def panels(rows: int, columns: int, width: float = 0, height: float = 0, **shared: Any) -> tuple[Figure, Any]:
+    """A figure with an array of panels, (rows, columns)."""
     figure, axes = plt.subplots(
         rows, columns, figsize=(width or min(4.6 * columns, 12), height or 3 * rows), squeeze=False, **shared
     )
     return figure, axes
 
 
-def _finish(figure: Figure, title: str, handles: Sequence[Any]) -> Figure:
+def finish(figure: Figure, title: str, handles: Sequence[Any]) -> Figure:
     """Title above, legend below, nothing overlapping."""
     rows = -(-len(handles) // 3)
     below = 0.28 * rows / figure.get_size_inches()[1]
@@ -419,7 +420,8 @@ def _trade_off_panel(axis: Axes, cells: pd.DataFrame) -> None:
     axis.grid(alpha=0.25)
 
 
-def _batch_size_axis(axis: Axes, sizes: pd.Series) -> None:
+def batch_size_axis(axis: Axes, sizes: pd.Series) -> None:
+    """Let the horizontal axis have the batch sizes, evenly spaced by their ratios."""
     ticks = sorted(sizes.unique())
     axis.set(xscale="log", xlabel="batch size l", xlim=(ticks[0] / 1.25, ticks[-1] * 1.25))
     axis.set_xticks(ticks, [str(tick) for tick in ticks])

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from cdfsg.linalg import Array
 from cdfsg.paper.experiments import grid_of
-from cdfsg.paper.show.figures import _STYLE, SERIES, _finish, _panels
+from cdfsg.paper.show.figures import SERIES, STYLE, finish, panels
 from cdfsg.problems import Huber
 from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory.rates import HORIZONS, rate
@@ -34,8 +34,8 @@ def tracker_table() -> pd.DataFrame:
 
 def tracker(table: pd.DataFrame, title: str) -> Figure:
     """The error along the steps, and where it ends against b."""
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 2, height=3.6, width=9)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 2, height=3.6, width=9)
         colours = plt.get_cmap("viridis")(np.linspace(0, 0.85, table["b"].nunique()))
         for b, colour in zip(sorted(table["b"].unique()), colours, strict=True):
             course, outside = table[table["b"] == b], b > 1
@@ -52,7 +52,7 @@ def tracker(table: pd.DataFrame, title: str) -> Figure:
             Line2D([], [], color="#D55E00", marker="^", label="b > 1, which the grid has"),
             Line2D([], [], color="black", lw=0.8, label="limit b / (2 - b)"),
         ]
-        return _finish(figure, title, handles)
+        return finish(figure, title, handles)
 
 
 def bias_table() -> pd.DataFrame:
@@ -71,8 +71,8 @@ def bias_table() -> pd.DataFrame:
 
 def bias(table: pd.DataFrame, title: str) -> Figure:
     """The bias against the batch size, with 1/l and the exact law of drawing without replacement."""
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 1, height=3.6, width=5.2)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 1, height=3.6, width=5.2)
         sizes = {"shared": 9, "Huber": 5}  # one lies on the other
         for (name, rows), marker in zip(table.groupby("of", sort=False), "os", strict=True):
             label, colour = BIASES[str(name)]
@@ -84,7 +84,7 @@ def bias(table: pd.DataFrame, title: str) -> Figure:
         ticks = [1, 2, 5, 9]
         axes[0, 0].set_xticks(ticks, [f"{tick}" for tick in ticks])
         axes[0, 0].minorticks_off()
-        return _finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
+        return finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
 def rate_tables(solvers: list[CDFSG]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -99,8 +99,8 @@ def rate_tables(solvers: list[CDFSG]) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def rates(means: pd.DataFrame, slopes: pd.DataFrame, title: str) -> Figure:
     """Mean squared gradient against K, a point per run, the line through the medians, and slope -1/2."""
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, len(slopes), height=3.6, width=9)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, len(slopes), height=3.6, width=9)
         for axis, row in zip(axes[0], slopes.itertuples(index=False), strict=True):
             rows = means[means["solver"] == row.solver]
             style = SERIES[str(row.solver), "grid"]
@@ -116,7 +116,7 @@ def rates(means: pd.DataFrame, slopes: pd.DataFrame, title: str) -> Figure:
             Line2D([], [], color="black", label="median of the runs (coloured)"),
             Line2D([], [], color="black", ls=":", label="slope -1/2, as claimed"),
         ]
-        return _finish(figure, title, handles)
+        return finish(figure, title, handles)
 
 
 def _runs(solver: CDFSG, K: int, values: Array) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from cdfsg.files import FIGURES
 from cdfsg.paper.measure import data_table
 from cdfsg.paper.show import figures
-from cdfsg.paper.show.figures import _STYLE, _finish, _panels
+from cdfsg.paper.show.figures import STYLE, finish, panels
 from cdfsg.theory.statements import SEVERITIES
 
 MARKS: dict[str, dict[str, Any]] = {
@@ -33,8 +33,8 @@ def first_correlation(dataset: str) -> float:
 def line(values: pd.DataFrame, points: pd.DataFrame) -> Figure:
     """The function h on the line, a panel per penalty parameter."""
     factors = values["factor"].unique()
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, len(factors), width=9.5, height=3.3)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, len(factors), width=9.5, height=3.3)
         for axis, factor in zip(axes[0], factors, strict=True):
             part = values[values["factor"] == factor]
             axis.plot(part["x"], part["h"], color="#444444", lw=1.4)
@@ -45,14 +45,14 @@ def line(values: pd.DataFrame, points: pd.DataFrame) -> Figure:
             axis.set_ylim(part["h"].min() - 0.15, points.loc[points["factor"] == factor, "h"].max() + 0.4)
             axis.grid(alpha=0.25)
         axes[0, 0].set_ylabel("h / beta")
-        return _finish(figure, "n = p = 1, M = 1, f = x²/2 + x/2 + sin x", _handles(points))
+        return finish(figure, "n = p = 1, M = 1, f = x²/2 + x/2 + sin x", _handles(points))
 
 
 def plane(values: pd.DataFrame, points: pd.DataFrame) -> Figure:
     """Contours of h in the plane, a panel per penalty parameter."""
     factors = values["factor"].unique()
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, len(factors), width=8.4, height=5.1, sharey=True)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, len(factors), width=8.4, height=5.1, sharey=True)
         for axis, factor in zip(axes[0], factors, strict=True):
             part = values[values["factor"] == factor].pivot(index="y", columns="x", values="h")
             low = float(part.to_numpy().min())
@@ -62,7 +62,7 @@ def plane(values: pd.DataFrame, points: pd.DataFrame) -> Figure:
             _mark(axis, points[points["factor"] == factor], "y")
             axis.set(title=f"beta = {factor:g} of the sharp one", xlabel="x", aspect="equal", xticks=range(-2, 3))
         axes[0, 0].set_ylabel("y")
-        return _finish(figure, "n = 2, p = 1, quadratic f: contours of h", _handles(points))
+        return finish(figure, "n = 2, p = 1, quadratic f: contours of h", _handles(points))
 
 
 def saddle_curvatures(table: pd.DataFrame) -> Figure:
@@ -73,8 +73,8 @@ def saddle_curvatures(table: pd.DataFrame) -> Figure:
         "direction": ("along X v v'", "#0072B2", "-"),
         "hessian": ("least eigenvalue of the Hessian", "black", "-."),
     }
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 1, width=7.4, height=3.8)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 1, width=7.4, height=3.8)
         axis = axes[0, 0]
         for column, (label, colour, dashes) in styles.items():
             axis.plot(table["sigma"], table[column], color=colour, ls=dashes, lw=1.5, label=label)
@@ -84,7 +84,7 @@ def saddle_curvatures(table: pd.DataFrame) -> Figure:
         axis.axhline(0, color="black", lw=0.6)
         axis.set(xscale="log", xlabel="sigma_min(X'MX)", ylabel="curvature / (s beta)", ylim=(-3.7, 0.4))
         axis.grid(alpha=0.25)
-        return _finish(
+        return finish(
             figure, "linear f, n = 3, p = 2: curvature at saddle points", axis.get_legend_handles_labels()[0]
         )
 
@@ -92,8 +92,8 @@ def saddle_curvatures(table: pd.DataFrame) -> Figure:
 def hessian_spectra(table: pd.DataFrame) -> Figure:
     """Eigenvalues of the Hessian of h against beta, at the minimiser and at an infeasible point."""
     places = table["where"].unique()
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, len(places), width=8.4, height=3.6, sharey=True)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, len(places), width=8.4, height=3.6, sharey=True)
         for axis, where in zip(axes[0], places, strict=True):
             for _, curve in table[table["where"] == where].groupby("index"):
                 negative = bool((curve["value"] < -1e-9).iloc[-1])
@@ -107,14 +107,14 @@ def hessian_spectra(table: pd.DataFrame) -> Figure:
             Line2D([], [], color="#0072B2", label="not negative at beta~"),
             Line2D([], [], color="#D55E00", label="negative at beta~"),
         ]
-        return _finish(figure, "quadratic f, n = 4, p = 2: the Hessian's spectrum", handles)
+        return finish(figure, "quadratic f, n = 4, p = 2: the Hessian's spectrum", handles)
 
 
 def sharpness(table: pd.DataFrame) -> Figure:
     """Least beta of each statement in units of the threshold, with the closed forms."""
     statements = list(table["statement"].unique())
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 1, width=7.2, height=3.6)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 1, width=7.2, height=3.6)
         axis = axes[0, 0]
         rows = table["statement"].map(statements.index)
         axis.plot(table["ratio"], rows, "o", color="#0072B2", ms=5, alpha=0.7, label="found")
@@ -123,15 +123,15 @@ def sharpness(table: pd.DataFrame) -> Figure:
         axis.set(xscale="log", xlabel="least beta / beta~", ylim=(len(statements) - 0.5, -0.5))
         axis.set_yticks(range(len(statements)), statements)
         axis.grid(alpha=0.25)
-        return _finish(figure, "quadratic f, n = 3, p = 2: how small may beta be?", axis.get_legend_handles_labels()[0])
+        return finish(figure, "quadratic f, n = 3, p = 2: how small may beta be?", axis.get_legend_handles_labels()[0])
 
 
 def leading_pair(table: pd.DataFrame, title: str) -> Figure:
     """The function h along the first canonical pair, a panel per merit."""
     colours = {"sharp": "black"}
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         merits = table["merit"].unique()
-        figure, axes = _panels(1, len(merits), width=8.4, height=3.5)
+        figure, axes = panels(1, len(merits), width=8.4, height=3.5)
         for axis, merit in zip(axes[0], merits, strict=True):
             part = table[table["merit"] == merit]
             for name, curve in part.groupby("name", sort=False):
@@ -142,7 +142,7 @@ def leading_pair(table: pd.DataFrame, title: str) -> Figure:
             axis.set(title=f"{merit} merit", xlabel="X'MX", ylabel="h / sharp beta", ylim=(-8, 8))
             axis.legend(frameon=False, fontsize=8, loc="lower left")
             axis.grid(alpha=0.25)
-        return _finish(figure, title, [])
+        return finish(figure, title, [])
 
 
 def save(figure: Figure, name: str, numbers: pd.DataFrame) -> None:
@@ -164,10 +164,10 @@ def _handles(points: pd.DataFrame) -> list[Line2D]:
 def severities(table: pd.DataFrame) -> Figure:
     """How many errata there are of each severity, in the order of `statements.SEVERITIES`."""
     counted = table["severity"].value_counts().reindex(SEVERITIES[::-1], fill_value=0)
-    with plt.rc_context(_STYLE):
-        figure, axes = _panels(1, 1, width=6.2, height=2.4)
+    with plt.rc_context(STYLE):
+        figure, axes = panels(1, 1, width=6.2, height=2.4)
         axis = axes[0, 0]
         axis.barh(list(counted.index), counted, color="#0072B2", height=0.6)
         axis.bar_label(axis.containers[0], padding=3)
         axis.set(xlabel="errata", xlim=(0, counted.max() * 1.15))
-        return _finish(figure, "What kind of errata", [])
+        return finish(figure, "What kind of errata", [])
