@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from cdfsg.linalg import Array
 from cdfsg.paper.experiments import ELIGIBLE_FEA
 from cdfsg.paper.records import SAME_RUN, SETTINGS
 
@@ -49,6 +50,18 @@ def select(runs: pd.DataFrame) -> dict[tuple[int, int, str], tuple[float, ...]]:
         best = group.loc[(group["quality"] - group["fea"].fillna(0)).idxmax()]
         chosen[int(batch_size), int(p), str(solver)] = settings_of(best)
     return chosen
+
+
+def stands(cells: pd.DataFrame, runs: pd.DataFrame) -> Array:
+    """Whether each cell is at given settings, or the one of its grid that `select` takes from the runs."""
+    chosen = select(runs)
+    return np.array(
+        [
+            cell.variant != "grid" or chosen.get((cell.batch_size, cell.p, cell.solver)) == settings_of(cell)
+            for cell in cells.itertuples()
+        ],
+        dtype=bool,
+    )
 
 
 def settings_of(cell: object) -> tuple[float, ...]:

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 
 from cdfsg.paper.experiments import OURS, TREATMENTS, Experiment
-from cdfsg.paper.results.verdicts import ROW, is_comparable, judge, printed_rows
-from cdfsg.paper.select import select, summarise
+from cdfsg.paper.results.verdicts import JUDGED_VARIANT, ROW, is_comparable, judge, printed_rows
+from cdfsg.paper.select import select, stands, summarise
 
 PROTOCOL = "protocol"
 """Name of the setting without any treatment."""
-RIVALS = ("fixed", "permuted")
+RIVALS = tuple(variant for solver, variant in JUDGED_VARIANT.items() if solver not in OURS)
 """Variants that stand for a competitor with given settings."""
 
 
@@ -83,12 +83,7 @@ def tuned(runs: pd.DataFrame) -> pd.DataFrame:
         are there at their selected settings alone.
     """
     cells = summarise(runs[runs["role"] == "reported"])
-    chosen = select(runs)
-    ours = [
-        row.solver not in OURS or (row.s1, row.s2) == chosen.get((row.batch_size, row.p, row.solver))
-        for row in cells.itertuples()
-    ]
-    kept = cells[np.array(ours, dtype=bool) & cells["variant"].isin(["grid", "tuned", *RIVALS])]
+    kept = cells[stands(cells, runs) & cells["variant"].isin(["grid", "tuned", *RIVALS])]
     return kept[[*ROW, "variant", "quality", "fea", "n_diverged"]].reset_index(drop=True)
 
 

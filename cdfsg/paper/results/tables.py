@@ -8,7 +8,7 @@ from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.results.reported import printed
 from cdfsg.paper.results.verdicts import JUDGED_VARIANT, ROW, higher_is_better, is_comparable, judged_ours, timing
 from cdfsg.paper.run import eigenvalues_of
-from cdfsg.paper.select import select, settings_of, summarise
+from cdfsg.paper.select import select, stands, summarise
 from cdfsg.solvers import SOLVERS
 
 EXACT = "exact solver"
@@ -34,8 +34,7 @@ def trade_off(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
         ``reported_quality, reported_fea`` of its row (NaN without a table of the paper or on a surrogate).
     """
     cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
-    chosen = select(runs)
-    cells["selected"] = [chosen.get((c.batch_size, c.p, c.solver)) == settings_of(c) for c in cells.itertuples()]
+    cells["selected"] = stands(cells, runs)
     return _beside_the_paper(experiment, runs, cells[[*ROW, "s1", "s2", "quality", "fea", "n_diverged", "selected"]])
 
 

@@ -7,8 +7,8 @@ from cdfsg.files import RECORDS, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, OURS, Experiment
 from cdfsg.paper.records import is_surrogate
-from cdfsg.paper.results.reported import QUANTITIES, printed, tolerance_of
-from cdfsg.paper.select import select, settings_of, summarise
+from cdfsg.paper.results.reported import INAPPLICABLE, QUANTITIES, printed, tolerance_of
+from cdfsg.paper.select import select, stands, summarise
 
 COLUMNS = (
     "table", "dataset", "merit", "batch_size", "p", "solver", "quantity", "reported", "flag", "reproduced", "std",
@@ -63,6 +63,11 @@ def judged_ours(judged: pd.DataFrame) -> pd.DataFrame:
     """The comparable numbers of CDFSG and CDFSG-Ada, with a column ``good``: match or better."""
     ours = judged[judged["solver"].isin(OURS) & (judged["verdict"] != "not-comparable")]
     return ours.assign(good=ours["verdict"].isin(["match", "better", "diverged-both"]))
+
+
+def counted(judged: pd.DataFrame) -> pd.DataFrame:
+    """The verdicts that are counted: without times, which are never judged, and quantities that a solver lacks."""
+    return judged[(judged["quantity"] != "time_s") & (judged["flag"] != INAPPLICABLE)]
 
 
 def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
@@ -131,12 +136,7 @@ def final_cells(runs: pd.DataFrame) -> pd.DataFrame:
     """The cell that stands for each (batch size, p, solver): the selected one, or the fixed setting."""
     cells = summarise(runs[runs["role"] == "reported"])
     cells = cells[cells["variant"] == cells["solver"].map(JUDGED_VARIANT)]
-    chosen = select(runs)
-    wanted = [
-        row.variant != "grid" or chosen.get((row.batch_size, row.p, row.solver)) == settings_of(row)
-        for row in cells.itertuples()
-    ]
-    return cells[np.array(wanted, dtype=bool)].reset_index(drop=True)
+    return cells[stands(cells, runs)].reset_index(drop=True)
 
 
 def timing(runs: pd.DataFrame) -> dict[tuple[int, int, str, str], float]:

@@ -18,8 +18,8 @@ from cdfsg.files import FIGURES, PAPER, RECORDS
 from cdfsg.paper.experiments import OURS
 from cdfsg.paper.results import claims
 from cdfsg.paper.results.reasons import UNEXPLAINED
-from cdfsg.paper.results.reported import INAPPLICABLE, QUANTITIES, tolerances
-from cdfsg.paper.results.verdicts import VERDICTS
+from cdfsg.paper.results.reported import QUANTITIES, tolerances
+from cdfsg.paper.results.verdicts import VERDICTS, counted
 from cdfsg.paper.show.figures import VERDICT_COLOURS
 
 CAPTIONS = FIGURES / "captions.toml"
@@ -60,11 +60,8 @@ def anchor(claim: str) -> str:
 
 
 def counts(judged: pd.DataFrame) -> str:
-    """The share of each verdict per table, for the paper's algorithms and for their competitors, as bars.
-
-    Left out are times, which are never judged, and quantities that a solver does not have.
-    """
-    judged = judged[(judged["quantity"] != "time_s") & (judged["flag"] != INAPPLICABLE)]
+    """The share of each verdict per table, for the paper's algorithms and for their competitors, as bars."""
+    judged = counted(judged)
     pages = table_pages(judged)
     rows = []
     ours = judged["solver"].isin(OURS)
@@ -177,8 +174,7 @@ def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str
         "cell our number stands above the paper's; hover over it for its deviation and tolerance. A dash is a run that "
         "diverged. {doc}`/pages/reading` says what the words mean."
     )
-    judged = part[(part["quantity"] != "time_s") & (part["flag"] != INAPPLICABLE)]
-    parts += [f'<div class="bars"><span>verdicts</span>{_bar(judged["verdict"])}</div>']
+    parts += [f'<div class="bars"><span>verdicts</span>{_bar(counted(part)["verdict"])}</div>']
     parts += [_legend(part), _matrix(part)]
     parts += ["## Tolerances and optima", tolerance_table(part["quantity"]), _optima(part, bounds)]
     parts += ["## What differs, and why", _reasons(why)] if len(why) else []
@@ -190,7 +186,7 @@ def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str
 def _reasons(why: pd.DataFrame) -> str:
     """Each number that is worse, or diverged on one side only, with the reasons that a test over the records found."""
     heads = ("l", "p", "solver", "quantity", "paper", "ours", "verdict", "reasons")
-    lines = ["<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr></thead><tbody>"]
+    lines = []
     for row in why.itertuples():
         words = escape(row.evidence or row.reason).replace(" | ", "<br>")
         lines.append(
@@ -199,11 +195,9 @@ def _reasons(why: pd.DataFrame) -> str:
             f'<td class="verdict v-{row.verdict}">{row.verdict}</td><td class="words">{words}</td></tr>'
         )
     found = why["reason"].eq(UNEXPLAINED).sum()
-    body = "\n".join(lines)
     return (
         f"{len(why)} numbers, of which {found} are unexplained.\n\n"
-        f"<details><summary>{len(why)} numbers with their reasons</summary>\n"
-        f'<div class="wide"><table class="numbers"><thead>{body}</tbody></table></div>\n</details>'
+        f"<details><summary>{len(why)} numbers with their reasons</summary>\n{html_table(heads, lines)}\n</details>"
     )
 
 
@@ -273,7 +267,7 @@ def _every_number(part: pd.DataFrame, bounds: dict[int, float]) -> str:
     heads = (
         "l", "p", "solver", "quantity", "paper", "ours", "std", "difference", "tolerance", "optimum", "verdict", "note",
     )  # fmt: skip
-    lines = ["<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr></thead><tbody>"]
+    lines = []
     for row in part.itertuples():
         difference = row.reproduced - row.reported
         values = (row.reported, row.reproduced, row.std, difference, row.tolerance or np.nan, _optimum(row, bounds))
@@ -282,10 +276,9 @@ def _every_number(part: pd.DataFrame, bounds: dict[int, float]) -> str:
         place = f"<td>{row.batch_size}</td><td>{row.p}</td><td>{row.solver}</td><td>{QUANTITIES[row.quantity]}</td>"
         verdict = f'<td class="verdict v-{row.verdict}">{row.verdict}</td><td class="words">{escape(row.flag)}</td>'
         lines.append(f"<tr>{place}{numbers}{verdict}</tr>")
-    body = "\n".join(lines)
     return (
         f'<details class="every"><summary>{len(part)} numbers, with deviation, tolerance and optimum</summary>\n'
-        f'<div class="wide"><table class="numbers"><thead>{body}</tbody></table></div>\n</details>'
+        f"{html_table(heads, lines)}\n</details>"
     )
 
 
@@ -357,6 +350,13 @@ def records_page(folder: Path = RECORDS) -> str:
 def is_light(path: Path) -> bool:
     """Whether a file of records is small enough to lie in the site itself."""
     return path.stat().st_size <= LIGHT
+
+
+def html_table(heads: Iterable[str], rows: Iterable[str], words: Sequence[str] = ()) -> str:
+    """A table that scrolls in its own box; `rows` are ready, heads that stand in `words` are set as words."""
+    cells = "".join(f'<th class="words">{head}</th>' if head in words else f"<th>{head}</th>" for head in heads)
+    body = "\n".join([f"<tr>{cells}</tr></thead><tbody>", *rows])
+    return f'<div class="wide"><table class="numbers"><thead>{body}</tbody></table></div>'
 
 
 def frame_table(frame: pd.DataFrame) -> str:

@@ -17,6 +17,7 @@ import pandas as pd
 from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.records import is_surrogate
 from cdfsg.paper.results import reasons, tables, verdicts
 from cdfsg.paper.show import notebooks, pages, theory_pages
 from cdfsg.theory import statements
@@ -97,10 +98,10 @@ def _mathjax() -> Path:
 def _stems(judged: pd.DataFrame) -> dict[str, str]:
     """What the names of an experiment's files begin with, and its heading."""
     stems = {}
-    for row in judged.drop_duplicates("table").itertuples():
-        surrogate = row.provenance == "surrogate"
-        stem = f"{row.dataset}-surrogate-{row.merit}" if surrogate else f"{row.dataset}-{row.merit}"
-        stems[stem] = pages.experiment_name(row.dataset, row.merit) + (" (surrogate)" if surrogate else "")
+    for table, part in judged.groupby("table", sort=False):
+        experiment = EXPERIMENTS[table]
+        surrogate = " (surrogate)" if is_surrogate(part) else ""
+        stems[archive.stem(experiment, part)] = pages.experiment_name(experiment.dataset, experiment.merit) + surrogate
     return stems
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from importlib import import_module
 
+from cdfsg.paper.show.pages import html_table
 from cdfsg.theory import counterexamples
 from cdfsg.theory.check import CORRECTED, FALSE, HOLDS, Counterexample
 from cdfsg.theory.statements import Erratum, Recorded
@@ -20,17 +21,13 @@ _SIGNS = {HOLDS: "✓", CORRECTED: "✎", FALSE: "✗"}
 def statement_table(rows: Sequence[Recorded]) -> str:
     """Every statement with its verdict, as HTML in Markdown."""
     counted = ", ".join(f"{sum(row.verdict == word for row in rows)} {word}" for word in _COLOURS)
-    heads = '<th class="words">place</th><th class="words">the paper says</th><th>verdict</th>'
-    lines = [f"<tr>{heads}</tr></thead><tbody>"]
+    lines = []
     for row in rows:
         verdict = f'<td class="verdict v-{_COLOURS[row.verdict]}">{_SIGNS[row.verdict]} {row.verdict}</td>'
         place = f'<td class="words" title="{escape(row.statement)}">{escape(row.place)}</td>'
         lines.append(f'<tr>{place}<td class="words">{escape(row.says)}</td>{verdict}</tr>')
-    body = "\n".join(lines)
-    return (
-        f"{len(rows)} statements: {counted}.\n\n"
-        f'<div class="wide"><table class="numbers"><thead>{body}</tbody></table></div>\n'
-    )
+    text = ("place", "the paper says")
+    return f"{len(rows)} statements: {counted}.\n\n{html_table((*text, 'verdict'), lines, words=text)}\n"
 
 
 def errata_list(entries: Sequence[Erratum]) -> str:

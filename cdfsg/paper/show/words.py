@@ -8,8 +8,8 @@ from cdfsg.files import ROOT, write_atomically
 from cdfsg.paper.experiments import ORDERS, TREATMENTS, Experiment
 from cdfsg.paper.records import is_surrogate
 from cdfsg.paper.results.reasons import counts
-from cdfsg.paper.results.reported import INAPPLICABLE, printed
-from cdfsg.paper.results.verdicts import VERDICTS, attainability, judged_ours
+from cdfsg.paper.results.reported import printed
+from cdfsg.paper.results.verdicts import VERDICTS, attainability, counted, judged_ours
 from cdfsg.theory.check import FALSE
 from cdfsg.theory.check import VERDICTS as VERDICTS_OF_THEORY
 from cdfsg.theory.statements import Recorded
@@ -60,11 +60,8 @@ def summary(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) ->
 
 
 def ledger(verdicts_table: pd.DataFrame) -> str:
-    """The count of verdicts per table and solver as a Markdown table.
-
-    Left out are times, which are never judged, and quantities that a solver does not have.
-    """
-    judged = verdicts_table[(verdicts_table["quantity"] != "time_s") & (verdicts_table["flag"] != INAPPLICABLE)]
+    """How many verdicts of each kind there are per table and solver, as a Markdown table."""
+    judged = counted(verdicts_table)
     head = "| table | solver | numbers | " + " | ".join(VERDICTS) + " |"
     lines = [head, "|---|---|" + "--:|" * (len(VERDICTS) + 1)]
     for (table, solver), rows in judged.groupby(["table", "solver"], sort=False):
