@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cdfsg.linalg import inv_sqrt, lane_gram, lane_product, sym, truncated_inv_sqrt, view_slices
+from cdfsg.linalg import inv_sqrt, lane_gram, lane_product, require_sizes, sym, truncated_inv_sqrt, view_slices
 
 
 @pytest.fixture
@@ -48,3 +48,17 @@ def test_lane_products_are_the_products_of_each_lane(rng):
 
 def test_view_slices_cut_the_stacked_variable_without_gap():
     assert view_slices((2, 3, 1)) == (slice(0, 2), slice(2, 5), slice(5, 6))
+
+
+def test_the_truncation_of_a_spectrum_is_relative_so_that_units_do_not_matter(rng):
+    half = rng.standard_normal((5, 3))
+    A = half @ half.T
+    for unit in (1e-12, 1e12):
+        in_units = truncated_inv_sqrt(unit * A, 1e-10) * unit**0.5
+        np.testing.assert_allclose(in_units, truncated_inv_sqrt(A, 1e-10), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("sizes, total", [((), 0), ((0, 3), 3), ((2, 2), 3)])
+def test_view_sizes_that_cut_nothing_or_not_all_are_refused(sizes, total):
+    with pytest.raises(ValueError, match=rf"view sizes must be positive and sum to {total}, got \("):
+        require_sizes(sizes, total)

@@ -42,6 +42,31 @@ def test_the_canonical_correlations_agree_with_an_independent_library(data):
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
+def test_the_correlations_captured_are_cosines_between_the_spaces_of_the_projected_rows(data):
+    rows, S = data
+    X = np.random.default_rng(1).standard_normal((9, 3, 2))
+    found = metrics.tcc(metrics.compress(X, S, SIZES))
+    for lane in range(3):
+        left, right = (np.linalg.qr(rows[:, view] @ X[view, lane])[0] for view in (slice(0, 5), slice(5, 9)))
+        assert found[lane] == pytest.approx(np.linalg.svd(left.T @ right, compute_uv=False).sum(), rel=1e-10)
+
+
+@pytest.mark.parametrize("block", [(0, 0), (1, 1), (0, 1)])
+def test_the_correlations_captured_are_nan_where_any_matrix_of_a_lane_is_not_finite(data, block):
+    K = metrics.compress(np.random.default_rng(1).standard_normal((9, 2, 2)), data[1], SIZES)
+    K[block][0, 0, 0] = np.nan
+    np.testing.assert_array_equal(np.isnan(metrics.tcc(K)), [True, False])
+
+
+def test_canonical_correlations_leave_out_directions_below_the_relative_tolerance(data):
+    S = data[1].copy()
+    scale = np.ones(9)
+    scale[0] = 1e-4  # its variance is near 1e-8 of the others'
+    kept, dropped = (metrics.canonical_correlations(scale[:, None] * S * scale, SIZES, rtol) for rtol in (1e-12, 1e-6))
+    np.testing.assert_allclose(kept, metrics.canonical_correlations(S, SIZES), rtol=1e-6)
+    np.testing.assert_allclose(dropped[:4], metrics.canonical_correlations(S[1:, 1:], (4, 4)), rtol=1e-6)
+
+
 def test_the_correlations_captured_do_not_change_under_regular_column_transforms(data):
     X = np.random.default_rng(1).standard_normal((9, 1, 2))
     K = metrics.compress(X, data[1], SIZES)

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from cdfsg import metrics
-from cdfsg.problems import GCCA, MERITS, Huber, Identity, Linear, Quadratic, SampledGCCA, make_merit
+from cdfsg.problems import (
+    GCCA,
+    MERITS,
+    Huber,
+    Identity,
+    Linear,
+    Quadratic,
+    SampledGCCA,
+    make_merit,
+    pair_weights,
+)
 
 SIZES = (4, 3, 5)
 N, P = sum(SIZES), 3
@@ -152,3 +162,9 @@ def test_view_sizes_that_do_not_cut_the_columns_are_refused_everywhere(sizes):
     ):
         with pytest.raises(ValueError, match="must be positive and sum to 12"):
             use()
+
+
+def test_weights_given_in_whole_numbers_serve_as_floats():
+    weights = pair_weights(2, np.array([[0, 1], [1, 0]]))
+    assert weights.dtype == np.float64
+    np.testing.assert_array_equal(weights, [[0, 1], [1, 0]])

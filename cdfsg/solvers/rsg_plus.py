@@ -105,10 +105,9 @@ class RSGPlus:
         T, AQ = state.T.reshape(m * lanes, p, p), P.reshape(l, m * lanes, p)
         AQT = lane_product(AQ, T).reshape(P.shape)
         other = AQT[:, ::-1].reshape(AQ.shape)  # A_j Q_j T_j
-        # V_i = lift(factor) + w Q_i
+        # V_i = lift(factor) + w Q_i, whose last term drops out of V_i - Q_i V_i'Q_i
         factor = -lane_product(other, np.swapaxes(T, -1, -2)) - self.weight / (l // p) * block_inverses(AQ)
         V = problem.lift(rows, factor.reshape(P.shape))
-        V += self.weight * state.Q
         R = -lane_gram(AQ, other)  # Q_i' G_i
         R = normalise_columns(R - np.swapaxes(R, -1, -2)) / 2
         state.T = (T @ _qf_small(eye_like(R) - np.tile(state.eta_t, m)[:, None, None] * R)).reshape(state.T.shape)
