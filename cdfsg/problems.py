@@ -10,7 +10,7 @@ two forms that share their definition:
 """
 
 from dataclasses import dataclass, fields
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -57,6 +57,14 @@ class SampledProblem(Protocol):
 
     def gradient_factor(self, P: Array) -> Array:
         """The factor R with ``grad f_xi(X) = lift(Z, R)``, shape of P."""
+
+
+@runtime_checkable
+class SpannedProblem(SampledProblem, Protocol):
+    """A sampled problem whose products among minibatches are cheap, so that several steps go together."""
+
+    def kernel(self, Z: Array, W: Array) -> Array:
+        """The matrices K_i with ``project(Z, lift(W, R))[:, i] = K_i R[:, i]``, shape (m, len(Z), len(W))."""
 
 
 # --- merit functions of GCCA -----------------------------------------------------------------------------
@@ -329,6 +337,10 @@ class SampledGCCA:
         for i, view in enumerate(self.slices):
             np.matmul(Z[:, view].T, factor[:, i], out=flat[view])
         return out
+
+    def kernel(self, Z: Array, W: Array) -> Array:
+        """``K_i = Z_i W_i'`` of every view, shape (m, len(Z), len(W))."""
+        return np.stack([Z[:, view] @ W[:, view].T for view in self.slices])
 
     def constraint(self, P: Array) -> Array:
         """``X' M_theta X = (1/l) sum_i P_i' P_i``, shape (lanes, p, p)."""

@@ -10,7 +10,8 @@ from cdfsg.datasets.views import Views
 from cdfsg.linalg import Array, lane_gram, lane_product, require_positive
 from cdfsg.penalty import dissolving_factor, multiplier
 from cdfsg.problems import SampledProblem, stack_views
-from cdfsg.solvers.lanes import Draw, State, lane_axis
+from cdfsg.solvers.draws import Draw, Draws
+from cdfsg.solvers.lanes import State, lane_axis
 
 _CHUNK = 32768  # entries of an elementwise pass over X: its operands fit in the second-level cache
 
@@ -78,6 +79,30 @@ class CDFSG:
         state.C = problem.constraint(P[draw.theta])
         track(state, problem.constraint(before))  # Y_{k+1}                                   (eq:updatey)
         self._direct(problem, state, draw, P)  # D_{k+1} = W(X_{k+1}, Y_{k+1})                (eq:updated)
+
+    def steps(self, problem: SampledProblem, state: TrackingState, draws: Draws) -> Array:
+        """The same iterations for consecutive minibatches, whose data serve one product the more at each point.
+
+        The projections of X_{k+1} on theta_{k+2}, which the next iteration asks for, come with those on its own
+        minibatches: a product with X costs little more for more rows.
+
+        Returns
+        -------
+        array (s, lanes, p, p)
+            ``state.C`` after each.
+        """
+        size, ahead = draws.size, len(draws.rows[: draws.size][draws.theta])
+        before = problem.project(draws.rows[: draws.size][draws.theta], state.X)
+        values = []
+        for begin, draw in zip(range(0, len(draws.rows), size), draws, strict=True):
+            self._move(state)
+            P = problem.project(draws.rows[begin : begin + size + ahead], state.X)
+            state.C = problem.constraint(P[:size][draw.theta])
+            track(state, problem.constraint(before))
+            self._direct(problem, state, draw, P[:size])
+            before = P[size:]
+            values.append(state.C)
+        return np.stack(values)
 
     def _move(self, state: TrackingState) -> None:
         flat, direction = _flat(state.X), _flat(state.D)
@@ -172,9 +197,9 @@ def sampled_direction(
     R = problem.gradient_factor(_times(P_xi, Q))  # G_xi = grad f_xi(X Q) = lift(xi, R)
     XtG = lane_gram(stack_views(P_xi), stack_views(R))
     T = multiplier(XtG, Y, beta)
-    factor = np.zeros_like(P)
-    factor[draw.xi] += _times(R, np.swapaxes(Q, -1, -2))
-    factor[draw.theta] += _times(problem.constraint_factor(P_theta), T)
+    of_xi = _times(R, np.swapaxes(Q, -1, -2))
+    of_theta = _times(problem.constraint_factor(P_theta), T)
+    factor = of_theta + of_xi if draw.theta == draw.xi else np.concatenate([of_theta, of_xi])
     return problem.lift(draw.rows, factor, out=out)
 
 

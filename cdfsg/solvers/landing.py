@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from cdfsg.datasets.views import Views
 from cdfsg.linalg import Array, eye_like, lane_gram, lane_product
-from cdfsg.problems import SampledProblem, stack_views
-from cdfsg.solvers.lanes import Draw, State, lane_axis
+from cdfsg.problems import SampledProblem, SpannedProblem, stack_views
+from cdfsg.solvers.draws import Draw, Draws
+from cdfsg.solvers.lanes import State, lane_axis, step_by_step
+from cdfsg.solvers.spans import COLUMNS, Span, apply_kernel
 
 
 @dataclass
@@ -45,20 +49,45 @@ class Landing:
         return LandingState(X=X0, C=C, eta=settings["eta"], omega=settings["omega"])
 
     def step(self, problem: SampledProblem, state: LandingState, draw: Draw, number: int) -> None:
-        """One step on one minibatch.
+        """One step on one minibatch."""
+        P = problem.project(draw.rows, state.X)
+        state.C = problem.constraint(P)
+        U = problem.lift(draw.rows, problem.constraint_factor(P))
+        state.X -= problem.lift(draw.rows, self._factor(problem, state, P, problem.project(draw.rows, U)))
+
+    def steps(self, problem: SampledProblem, state: LandingState, draws: Draws) -> Array:
+        """Steps on consecutive minibatches at once, see `cdfsg.solvers.spans`.
+
+        Returns
+        -------
+        array (s, lanes, p, p)
+            ``state.C`` after each.
+        """
+        if not (isinstance(problem, SpannedProblem) and state.X[0].size >= COLUMNS):
+            return step_by_step(self, problem, state, draws, 0)
+        span = Span(problem, draws.rows, state.X)
+        values = []
+        for part in draws.parts():
+            P = span.values[part]
+            state.C = problem.constraint(P)
+            ZU = apply_kernel(problem.kernel(draws.rows[part], draws.rows[part]), problem.constraint_factor(P))
+            span.move(part, self._factor(problem, state, P, ZU))
+            values.append(state.C)
+        state.X -= problem.lift(draws.rows, span.moves)
+        return np.stack(values)
+
+    def _factor(self, problem: SampledProblem, state: LandingState, P: Array, ZU: Array) -> Array:
+        """The factor F with ``X <- X - lift(rows, F)``, from the projections of X and of U.
 
         U and G are lifts, ``U = Z'u`` and ``G = Z'g``, so the p-by-p products need only the short projections,
-        ``U'U = u'(Z U)`` and ``G'U = g'(Z U)``, and the step is one lift.
+        ``U'U = u'(Z U)`` and ``G'U = g'(Z U)``.
         """
-        P = problem.project(draw.rows, state.X)
-        state.C = S = problem.constraint(P)
         u = problem.constraint_factor(P)
         g = problem.gradient_factor(P) / 2  # the published scale
-        ZU = problem.project(draw.rows, problem.lift(draw.rows, u))
         UtU, GtU = (lane_gram(stack_views(factor), stack_views(ZU)) for factor in (u, g))
         # G (U'U) / 2 - U (G'U / 2 - omega (S - I))
         omega = state.omega[:, None, None]
         step = lane_product(stack_views(g), UtU / 2)
-        step -= lane_product(stack_views(u), GtU / 2 - omega * (S - eye_like(S)))
+        step -= lane_product(stack_views(u), GtU / 2 - omega * (state.C - eye_like(state.C)))
         step *= state.eta[:, None]
-        state.X -= problem.lift(draw.rows, step.reshape(P.shape))
+        return step.reshape(P.shape)

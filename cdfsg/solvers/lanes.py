@@ -8,13 +8,14 @@ A lane that diverges is taken out of the block and reported; its neighbours neve
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from cdfsg.datasets.views import Views
 from cdfsg.linalg import Array
 from cdfsg.problems import SampledProblem
+from cdfsg.solvers.draws import Draw, Draws
 
 ESCAPED = 100.0
 """Entry of the minibatch X'MX beyond which a lane is stopped.  It is 1 at a feasible point, and h and its gradient
@@ -22,20 +23,12 @@ grow like the fifth power of X beyond; of the paper's runs that ended with Fea <
 Whether a lane that was *not* stopped counts as diverged is decided on exact values at the end, not here."""
 
 
+ROWS_AT_ONCE = 200
+"""Rows of data made ready for a solver at a time, unless a step needs more; measured, see benchmarks/README.md."""
+
+
 class Refusal(ValueError):
     """A solver cannot treat this problem; the message says why and what would be possible."""
-
-
-@dataclass(frozen=True)
-class Draw:
-    """The minibatches of one step: rows (r, n), of which `theta` and `xi` name the two samples.
-
-    With independent minibatches theta is the first half and xi the second; with a shared one both are all.
-    """
-
-    rows: Array
-    theta: slice
-    xi: slice
 
 
 def lane_axis(axis: int) -> Any:
@@ -97,6 +90,14 @@ class Solver(Protocol[S]):
 
     def step(self, problem: SampledProblem, state: S, draw: Draw, number: int) -> None:
         """Advance the state by one step of pass `number`."""
+
+
+@runtime_checkable
+class SolverOfMany(Protocol):
+    """A solver that makes several steps at once faster than one by one, with the same numbers up to rounding."""
+
+    def steps(self, problem: SampledProblem, state: Any, draws: Draws) -> Array:
+        """Advance the state by every step of `draws`; return C after each, shape (s, lanes, p, p)."""
 
 
 @dataclass(frozen=True)
@@ -189,24 +190,29 @@ def run(
         state = solver.start(problem, X0.astype(dtype, order="C"), values, first)
         recorder = _Recorder(X0.shape, set(trace_at), batch_size)
         recorder.record(0, state)
-        steps = 0
+        in_all = views.n_samples // batch_size
         for number in range(solver.passes):
             last = number == solver.passes - 1
-            for steps, draw in enumerate(_draws(solver, views, batch_size, order, shared, dtype), start=1):
-                solver.step(problem, state, draw, number)
-                recorder.drop_escaped(state, number * views.n_samples // batch_size + steps)
+            done = 0
+            for draws in _draws(solver, views, batch_size, order, shared, dtype, trace_at):
+                if isinstance(solver, SolverOfMany):
+                    C = solver.steps(problem, state, draws)
+                else:
+                    C = step_by_step(solver, problem, state, draws, number)
+                recorder.drop_escaped(state, C, number * in_all + done)
+                done += len(draws)
                 if last:
-                    recorder.record(steps, state)
+                    recorder.record(done, state)
                 if not recorder.alive.any():
                     break
-        recorder.finish(views.n_samples // batch_size)
+        recorder.finish(in_all)
     seconds = time.perf_counter() - began - recorder.seconds
     tracker = getattr(state, "Y", None)
     return Outcome(
         X=recorder.spread(state.X, 1),
         tracker=None if tracker is None else recorder.spread(tracker, 0),
         stopped_at=recorder.stopped_at,
-        steps=steps,
+        steps=in_all,
         seconds=seconds,
         trace=recorder.trace,
     )
@@ -235,17 +241,40 @@ def initial_points(solver: Solver[Any], n: int, p: int, seeds: Sequence[int]) ->
     return np.stack(points, axis=1)
 
 
+def step_by_step(solver: Solver[S], problem: SampledProblem, state: S, draws: Draws, number: int) -> Array:
+    """Advance the state by every step of `draws`; C after each, shape (s, lanes, p, p)."""
+    values = []
+    for draw in draws:
+        solver.step(problem, state, draw, number)
+        values.append(state.C)
+    return np.stack(values)
+
+
 def _draws(
-    solver: Solver[Any], views: Views, batch_size: int, order: int | None, shared: bool, dtype: type
-) -> Iterator[Draw]:
-    whole, head, tail = slice(None), slice(0, batch_size), slice(batch_size, None)
+    solver: Solver[Any],
+    views: Views,
+    batch_size: int,
+    order: int | None,
+    shared: bool,
+    dtype: type,
+    trace_at: Sequence[int],
+) -> Iterator[Draws]:
+    """The minibatches of one pass, those of some steps together but never across a step of `trace_at`."""
     theta = views.batch_indices(batch_size, None if order is None else [order, 0])
     if solver.streams == 1 or shared:
-        return (Draw(views.rows(index, dtype), whole, whole) for index in theta)
-    if order is None:
-        raise ValueError(f"{solver.name} draws theta and xi independently, so it needs a seed for the order")
-    both = np.concatenate([theta, views.batch_indices(batch_size, [order, 1])], axis=1)
-    return (Draw(views.rows(index, dtype), head, tail) for index in both)
+        both, parts = theta, (slice(None), slice(None))
+    else:
+        if order is None:
+            raise ValueError(f"{solver.name} draws theta and xi independently, so it needs a seed for the order")
+        both = np.concatenate([theta, views.batch_indices(batch_size, [order, 1])], axis=1)
+        parts = (slice(0, batch_size), slice(batch_size, None))
+    steps, size = both.shape
+    together = max(1, ROWS_AT_ONCE // size)
+    cuts = sorted({*range(0, steps, together), steps, *(end for end in trace_at if 0 < end < steps)})
+    return (
+        Draws(views.rows(both[begin:end].ravel(), dtype), size, *parts)
+        for begin, end in zip(cuts, cuts[1:], strict=False)
+    )
 
 
 def _check_settings(
@@ -278,12 +307,14 @@ class _Recorder:
         alive: Array = self.stopped_at < 0
         return alive
 
-    def drop_escaped(self, state: State, step: int) -> None:
-        size = np.abs(state.C).max(axis=(1, 2))
-        inside = size <= ESCAPED  # false for NaN as well
-        if not inside.all():
-            self.stopped_at[np.flatnonzero(self.alive)[~inside]] = step
-            state.keep(inside)
+    def drop_escaped(self, state: State, C: Array, steps: int) -> None:
+        """Drop the lanes that escaped in one of the steps after `steps`; C of each has shape (s, lanes, p, p)."""
+        inside = np.abs(C).max(axis=(2, 3)) <= ESCAPED  # false for NaN as well
+        kept = inside.all(axis=0)
+        if not kept.all():
+            first = inside.argmin(axis=0)
+            self.stopped_at[np.flatnonzero(self.alive)[~kept]] = steps + 1 + first[~kept]
+            state.keep(kept)
 
     def record(self, step: int, state: State) -> None:
         if step in self._trace_at:

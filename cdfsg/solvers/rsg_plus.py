@@ -10,7 +10,8 @@ import numpy as np
 from cdfsg.datasets.views import Views
 from cdfsg.linalg import Array, eye_like, lane_gram, lane_product, require_positive
 from cdfsg.problems import SampledGCCA, SampledProblem
-from cdfsg.solvers.lanes import Draw, Refusal, State, lane_axis
+from cdfsg.solvers.draws import Draw
+from cdfsg.solvers.lanes import Refusal, State, lane_axis
 
 
 @dataclass

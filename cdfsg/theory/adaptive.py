@@ -7,7 +7,7 @@ import numpy as np
 
 from cdfsg.linalg import Array
 from cdfsg.solvers.cdfsg import AdaptiveState, CDFSGAda
-from cdfsg.solvers.lanes import Draw
+from cdfsg.solvers.draws import Draw
 from cdfsg.theory import algorithm_counterexamples as counterexamples
 from cdfsg.theory.check import Check, Statement, Tally, at_most, concluded
 

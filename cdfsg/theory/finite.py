@@ -14,7 +14,7 @@ from cdfsg.linalg import Array, lane_gram, sym
 from cdfsg.penalty import Penalty
 from cdfsg.problems import Quadratic
 from cdfsg.solvers.cdfsg import CDFSG, TrackingState, sampled_direction
-from cdfsg.solvers.lanes import Draw
+from cdfsg.solvers.draws import Draw
 from cdfsg.theory.check import Tally
 
 OBJECTIVE, CONSTRAINT = 0, 1

@@ -9,7 +9,7 @@ from cdfsg.linalg import Array, sym
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Huber, Identity, Merit, SampledGCCA
 from cdfsg.solvers.cdfsg import sampled_direction
-from cdfsg.solvers.lanes import Draw
+from cdfsg.solvers.draws import Draw
 from cdfsg.theory import algorithm_counterexamples as counterexamples
 from cdfsg.theory.check import Check, Statement, Tally, concluded, error
 from cdfsg.theory.finite import require

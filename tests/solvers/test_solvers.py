@@ -11,8 +11,9 @@ from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Huber, Identity, SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda, sampled_direction
+from cdfsg.solvers.draws import Draw
 from cdfsg.solvers.landing import Landing
-from cdfsg.solvers.lanes import Draw, Refusal, initial_points, run
+from cdfsg.solvers.lanes import Refusal, initial_points, run
 from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, qf
 
 GOOD = {
@@ -109,6 +110,27 @@ def test_a_lane_that_diverges_is_reported_and_its_neighbours_keep_their_numbers(
     np.testing.assert_allclose(block.X[:, [0, 2]], clean.X, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("name", ["CDFSG", "CDFSG-Ada", "Landing"])
+def test_how_many_rows_are_made_ready_at_a_time_changes_no_step_at_which_a_lane_stops_and_no_trace(name, monkeypatch):
+    solver, views = SOLVERS[name](), load("digits")
+    X0 = initial_points(solver, views.n_features, 2, (1, 2, 3))
+    values = {k: np.full(3, v) for k, v in GOOD[name].items()}
+    step = "s2" if "s2" in values else "eta"
+    values[step] = values[step] * np.array([1, 1e4, 20])
+    problem = SampledGCCA(views.sizes, Identity())
+    found = []
+    for rows in (1, 230):
+        monkeypatch.setattr("cdfsg.solvers.lanes.ROWS_AT_ONCE", rows)
+        monkeypatch.setattr("cdfsg.solvers.landing.COLUMNS", 1 if rows > 1 else 10**6)
+        found.append(run(solver, problem, views, X0, values, 20, 5, dtype=np.float64, trace_at=(0, 7, 60)))
+    one, many = found
+    assert one.stopped_at[1] > 0 and one.steps == many.steps == 89
+    np.testing.assert_array_equal(many.stopped_at, one.stopped_at)
+    for (samples, X), (expected, Y) in zip(many.trace, one.trace, strict=True):
+        assert samples == expected
+        np.testing.assert_allclose(X, Y, rtol=1e-8, atol=1e-10)
+
+
 @pytest.mark.parametrize("name", SOLVERS)
 def test_one_pass_has_floor_n_over_l_steps_and_the_trace_ends_at_the_result(name):
     outcome = go(name, trace_at=(0, 10, 89), dataset="digits")
@@ -139,12 +161,12 @@ def test_the_sampled_direction_on_all_rows_is_w_and_with_the_exact_tracker_the_g
         P = problem.project(rows, X)
         C = problem.constraint(P)
         whole = Draw(rows, slice(None), slice(None))
-        W = sampled_direction(problem, whole, P, 0.5 * C + 0.1 * eye_like(C), 0.3)
+        Y = 0.5 * C + 0.1 * eye_like(C) + np.triu(np.ones((3, 3)))  # W is defined where Y is not symmetric, too
+        W = sampled_direction(problem, whole, P, Y, 0.3)
         D = sampled_direction(problem, whole, P, C, 0.3)
         for lane in range(2):
             x = X[:, lane]
-            y = 0.5 * C[lane] + 0.1 * np.eye(3)
-            np.testing.assert_allclose(W[:, lane], h.direction(x, y), atol=1e-10)
+            np.testing.assert_allclose(W[:, lane], h.direction(x, Y[lane]), atol=1e-10)
             np.testing.assert_allclose(D[:, lane], h.gradient(x), atol=1e-10)
 
 

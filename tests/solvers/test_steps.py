@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from cdfsg.datasets import load
-from cdfsg.problems import Identity, SampledGCCA
+from cdfsg.problems import Huber, Identity, SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
+from cdfsg.solvers.draws import Draw, Draws
 from cdfsg.solvers.landing import Landing
-from cdfsg.solvers.lanes import Draw, Refusal
+from cdfsg.solvers.lanes import Refusal
 from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, normalise_columns, normalise_columns_tall, qf
+from cdfsg.solvers.spans import Span
 
 SIZES, LANES, P, ROWS = (5, 4), 2, 3, 6
 N = sum(SIZES)
@@ -101,6 +103,35 @@ def test_landing_steps_written_out_by_hand_give_the_same_iterates(rng):
             field = (G @ U.T @ U - U @ G.T @ U) / 2 + STEPS["omega"][k] * U @ (C - np.eye(P))
             X[k] = X[k] - STEPS["eta"][k] * field
     np.testing.assert_allclose(state.X.transpose(1, 0, 2), X, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("columns", [1, 10**6])
+@pytest.mark.parametrize("kind", [CDFSG, CDFSGAda, Landing])
+def test_several_steps_at_once_give_what_one_after_the_other_give(rng, monkeypatch, kind, columns, shared):
+    monkeypatch.setattr("cdfsg.solvers.landing.COLUMNS", columns)
+    solver, problem = kind(), SampledGCCA(SIZES, Huber(0.4))
+    X0, first, one = start_of(solver, rng)
+    settings = {name: np.array(STEPS[name]) for name in solver.settings}
+    many = solver.start(problem, X0.copy(), settings, first)
+    whole, halves = (slice(None), slice(None)), (slice(0, ROWS // 2), slice(ROWS // 2, None))
+    draws = Draws(rng.standard_normal((5 * ROWS, N)), ROWS, *(whole if shared else halves))
+    C = solver.steps(problem, many, draws)
+    for number, draw in enumerate(draws):
+        solver.step(problem, one, draw, 0)
+        np.testing.assert_allclose(C[number], one.C, rtol=1e-9, atol=1e-12)
+    for entry in dataclasses.fields(one):
+        np.testing.assert_allclose(getattr(many, entry.name), getattr(one, entry.name), rtol=1e-9, atol=1e-12)
+
+
+def test_a_move_within_a_span_is_seen_by_the_rows_behind_it_and_kept_for_x(rng):
+    rows, X = rng.standard_normal((9, N)), rng.standard_normal((N, LANES, P))
+    factor = rng.standard_normal((3, 2, LANES, P))
+    span, part = Span(PROBLEM, rows, X), slice(3, 6)
+    span.move(part, factor)
+    moved = X - PROBLEM.lift(rows[part], factor)
+    np.testing.assert_allclose(span.values[6:], PROBLEM.project(rows[6:], moved), atol=1e-12)
+    np.testing.assert_allclose(X - PROBLEM.lift(rows, span.moves), moved, atol=1e-12)
 
 
 def q_factor(A):

@@ -26,7 +26,7 @@ from cdfsg.paper.measure.counting import CountedProblem, Ledger, counted
 from cdfsg.penalty import dissolving_factor, multiplier
 from cdfsg.problems import MERITS, SampledGCCA, SampledProblem, make_merit
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda, TrackingState, track
-from cdfsg.solvers.lanes import Draw
+from cdfsg.solvers.draws import Draw
 
 SIZES = {"mediamill": (120, 101), "mnist": (392, 392), "nmnist": (784, 784, 784)}
 """View sizes of the paper's data sets; a count needs no more of them."""

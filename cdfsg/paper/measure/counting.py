@@ -16,7 +16,7 @@ import numpy as np
 
 from cdfsg.linalg import Array
 from cdfsg.problems import SampledGCCA
-from cdfsg.solvers.lanes import Draw
+from cdfsg.solvers.draws import Draw
 
 _COUNTED = (np.multiply, np.divide, np.sqrt, np.square, np.reciprocal)
 _FREE = (
@@ -26,6 +26,7 @@ _FREE = (
 _FREE_NAMES = {"clip"} | {ufunc.__name__ for ufunc in _FREE}
 _FREE_FUNCTIONS = (
     np.zeros_like, np.ones_like, np.empty_like, np.copyto, np.repeat, np.swapaxes, np.transpose, np.clip, np.where,
+    np.concatenate, np.stack,
 )  # fmt: skip
 
 

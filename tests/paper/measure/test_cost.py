@@ -12,7 +12,7 @@ from cdfsg.paper.measure.counting import CountedProblem, Ledger, counted
 from cdfsg.paper.show import cost_figures
 from cdfsg.problems import Huber, Identity, SampledGCCA
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
-from cdfsg.solvers.lanes import Draw
+from cdfsg.solvers.draws import Draw
 
 SMALL = {"sizes": (4, 3), "batch_size": 3, "p": 2}
 
