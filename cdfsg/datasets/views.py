@@ -11,7 +11,7 @@ from cdfsg.linalg import sym, view_slices
 
 KINDS = ("original", "derived", "surrogate", "synthetic")
 
-# Rows turned to float64 at a time for the covariance: 6 MB at MNIST's 784 columns.
+# Rows looked at or turned to float64 at a time: 6 MB at MNIST's 784 columns.
 _CHUNK = 1024
 
 
@@ -57,7 +57,9 @@ class Views:
         Name of the data set, used in messages.
     data : ndarray, shape (N, n)
         Stored values in any integer or floating-point type, at least 2 rows. Kept without a copy
-        when C-contiguous, and then not to be changed by the caller.
+        when C-contiguous, and then not to be changed by the caller. It may be a memory-mapped
+        file larger than memory, as of ``np.load(path, mmap_mode="r")``: rows are read where they
+        are needed. In another memory order the file would be copied into memory.
     sizes : tuple of int
         Number of columns of each view, from left to right; they sum to ``n``.
     scale : float
@@ -106,8 +108,9 @@ class Views:
             raise ValueError(
                 f"{self.name}: scale={self.scale!r}: expected a positive finite number; use 1.0 for none"
             )
-        if data.dtype.kind == "f" and not np.isfinite(data).all():
-            row, column = np.argwhere(~np.isfinite(data))[0]
+        bad = _first_not_finite(data)
+        if bad is not None:
+            row, column = bad
             raise ValueError(
                 f"{self.name}: data[{row}, {column}] is {data[row, column]}: expected finite values; "
                 "drop or fill in such rows first"
@@ -245,6 +248,8 @@ class Views:
         Returns
         -------
         ndarray of int, shape (floor(N / l), l)
+            An order takes 8 bytes per row, all that grows with ``N`` where the data are a
+            memory-mapped file.
 
         Raises
         ------
@@ -274,6 +279,17 @@ class Views:
         if self.centred:
             values -= self.mean.astype(work, copy=False)
         return values.astype(dtype, copy=False)
+
+
+def _first_not_finite(data: np.ndarray) -> tuple[int, int] | None:
+    """Row and column of the first NaN or infinity; by chunks, since a mask of all the data takes a byte per value."""
+    if data.dtype.kind == "f":
+        for start in range(0, len(data), _CHUNK):
+            finite = np.isfinite(data[start : start + _CHUNK])
+            if not finite.all():
+                row, column = np.argwhere(~finite)[0]
+                return start + int(row), int(column)
+    return None
 
 
 def _floating(dtype: DTypeLike) -> np.dtype:
