@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 
 from cdfsg.datasets import DATASETS, DownloadError, load
 from cdfsg.files import QUICK, RECORDS, RUNS, write_atomically
-from cdfsg.paper import archive, exact, experiments
+from cdfsg.paper import archive, distribute, exact, experiments
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.results import claims, reasons, verdicts
@@ -39,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name in ("run", "theory", "notebooks", "reproduce", "quick"):
             command.add_argument("--jobs", type=_jobs, default=os.cpu_count() or 1,
                                  help="processes, at least 1 (default: the machine's cores)")  # fmt: skip
+        if name in ("run", "reproduce", "quick"):
+            command.add_argument("--dask", metavar="ADDRESS",
+                                 help="scheduler of a Dask cluster whose workers do the runs")  # fmt: skip
     arguments = parser.parse_args(argv)
     try:
         arguments.action(arguments)
@@ -90,7 +93,8 @@ def _run(arguments: argparse.Namespace) -> None:
     kept = chosen(arguments.only)
     for number, experiment in enumerate(kept, start=1):
         print(f"Table {number} of {len(kept)}: {experiment.table}, {experiment.name}", file=sys.stderr, flush=True)
-        runs = _run_one(experiment, arguments.jobs)
+        with distribute.cluster(arguments.dask):
+            runs = _run_one(experiment, arguments.jobs)
         print(f"{experiment.name}: {len(runs)} records in {archive.folder_of(experiment)}")
     if not arguments.only:
         cost.publish(RECORDS)
@@ -198,7 +202,8 @@ def _reproduce(arguments: argparse.Namespace) -> None:
 
 def _quick(arguments: argparse.Namespace) -> None:
     experiment = experiments.QUICK
-    _run_one(experiment, arguments.jobs)
+    with distribute.cluster(arguments.dask):
+        _run_one(experiment, arguments.jobs)
     parameters = {"dataset": experiment.dataset, "merit": experiment.merit, "profile": "quick"}
     names = notebooks.of_experiment(experiment)
     _execute([(name, parameters, QUICK / f"{name}.ipynb") for name in names], arguments.jobs)

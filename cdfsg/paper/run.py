@@ -2,24 +2,22 @@
 
 import hashlib
 import io
-import sys
+import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from cdfsg import metrics
-from cdfsg.datasets import Views, load
+from cdfsg.datasets import DownloadError, Views, load
 from cdfsg.files import KEPT, write_atomically
 from cdfsg.linalg import Array
-from cdfsg.paper import records
+from cdfsg.paper import distribute, records
 from cdfsg.paper.experiments import DIVERGED_FEA, Block, Experiment
 from cdfsg.paper.select import select
 from cdfsg.problems import SampledGCCA, make_merit
@@ -129,13 +127,47 @@ def evaluate(block: Block, solver: Solver[Any], views: Views, X: Array, tracker:
 
 
 def run_blocks(blocks: Sequence[Block], folder: Path, jobs: int) -> pd.DataFrame:
-    """Run what is missing of `blocks`, report progress on standard error, and return all their records."""
+    """Run what is missing of `blocks`, report progress on standard error, and return all their records.
+
+    Each record is written as soon as it arrives: a run that is killed loses only the blocks that were under way.
+    """
     keyed = {block: folder / f"{key_of(block)}.csv" for block in blocks}
     missing = sorted((b for b in blocks if not keyed[b].exists()), key=lambda b: -b.cost)
-    progress = _Progress(len(missing), len(blocks), sum(block.cost for block in missing))
-    for block, seconds in _parallel(missing, keyed, jobs):
+    progress = distribute.Progress(missing, len(blocks))
+    tasks = [(block, _origin(block)) for block in missing]
+    for block, frame, seconds in distribute.each(compute_alone, tasks, jobs):
+        records.write(frame, keyed[block])
         progress.report(block, seconds)
     return records.read(keyed.values())
+
+
+def compute_alone(block: Block, origin: str) -> tuple[Block, pd.DataFrame, float]:
+    """Compute a block in a process that does nothing else, maybe on another machine; with its seconds in all.
+
+    Raises
+    ------
+    ValueError
+        If the block fails, or code and data are not those of `origin`; the message names the block.
+    """
+    began = time.perf_counter()
+    # Independent blocks on one BLAS thread each beat threads inside small products.
+    with threadpool_limits(1):
+        try:
+            if _origin(block) != origin:
+                raise ValueError(
+                    f"the worker {platform.node()} has {_origin(block)}, but the process that asked has {origin}; "
+                    "give both the same version of cdfsg and the same data files, and start the worker anew"
+                )
+            frame = compute(block)
+        except (ValueError, OSError, DownloadError) as error:
+            raise ValueError(f"{block.describe()}: {error}") from error
+    return block, frame, time.perf_counter() - began
+
+
+def _origin(block: Block) -> str:
+    """What a record's key is made of, in words that two machines can compare."""
+    data = data_key(views_of(block.dataset, block.centred))
+    return f"code {records.code_digest()[:8]}, data {data}, key {key_of(block)}"
 
 
 def run_experiment(experiment: Experiment, folder: Path, jobs: int) -> pd.DataFrame:
@@ -173,62 +205,6 @@ def key_of(block: Block) -> str:
 def data_key(views: Views) -> str:
     """Words that tell any two data sets apart."""
     return repr((views.provenance.checksum, views.sizes, views.scale, views.centred))
-
-
-@dataclass
-class _Progress:
-    """Lines that read well in a log: what is done, how long it took, how long it will take."""
-
-    missing: int
-    total: int
-    cost: float
-
-    def __post_init__(self) -> None:
-        self.began = time.monotonic()
-        self.done = 0
-        self.spent = 0.0
-        self.spoke = self.began
-        if self.missing:
-            kept = self.total - self.missing
-            print(f"{self.missing} of {self.total} blocks to run" + (f", {kept} kept" if kept else ""),
-                  file=sys.stderr, flush=True)  # fmt: skip
-
-    def report(self, block: Block, seconds: float) -> None:
-        self.done += 1
-        self.spent += block.cost
-        now = time.monotonic()
-        if now - self.spoke < 2 and self.done < self.missing:
-            return
-        self.spoke, elapsed = now, now - self.began
-        left = max(0.0, elapsed * (self.cost - self.spent) / self.spent)
-        print(
-            f"[{self.done:3d}/{self.missing}] {elapsed:4.0f} s, about {left:3.0f} s left: "
-            f"{block.describe()}, {seconds:.1f} s",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
-def _parallel(
-    blocks: Sequence[Block], paths: dict[Block, Path], jobs: int
-) -> Iterator[tuple[Block, float]]:
-    if not blocks:
-        return
-    yield from Parallel(n_jobs=min(jobs, len(blocks)), return_as="generator_unordered", batch_size=1)(
-        delayed(_compute_and_write)(block, paths[block]) for block in blocks
-    )
-
-
-def _compute_and_write(block: Block, path: Path) -> tuple[Block, float]:
-    began = time.perf_counter()
-    # Independent blocks on one BLAS thread each beat threads inside small products.
-    with threadpool_limits(1):
-        try:
-            frame = compute(block)
-        except ValueError as error:
-            raise ValueError(f"{block.describe()}: {error}") from error
-        records.write(frame, path)
-    return block, time.perf_counter() - began
 
 
 def _kept(what: str, views: Views, make: Callable[[Views], Array]) -> Array:

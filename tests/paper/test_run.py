@@ -11,7 +11,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from cdfsg.files import ROOT
-from cdfsg.paper import records, run
+from cdfsg.paper import distribute, records, run
 from cdfsg.paper.experiments import Block
 from cdfsg.paper.run import compute, key_of, run_blocks, run_experiment, solver_of
 from cdfsg.paper.select import select
@@ -169,7 +169,7 @@ def test_an_experiment_runs_its_second_stage_at_the_settings_that_its_first_one_
 DIE = """
 import os, signal, sys
 from pathlib import Path
-from cdfsg.paper import run
+from cdfsg.paper import distribute, run
 from tests.paper.test_run import BLOCKS
 
 def die(*_):
@@ -180,7 +180,7 @@ def die(*_):
     return plain(*_)
 
 count, jobs = 0, int(sys.argv[2])
-where, name = (os, "replace") if jobs == 1 else (run._Progress, "report")
+where, name = (os, "replace") if jobs == 1 else (distribute.Progress, "report")
 plain = getattr(where, name)
 setattr(where, name, die)
 run.run_blocks(BLOCKS, Path(sys.argv[1]), jobs)
@@ -213,7 +213,7 @@ def test_a_run_killed_midway_loses_nothing_finished_and_resumes_to_the_same_reco
 
 def test_progress_is_whole_lines_on_stderr_that_say_what_is_left(tmp_path, capfd, monkeypatch):
     clock = iter(range(0, 10**6, 3))  # each look at the clock is 3 s later
-    monkeypatch.setattr(run.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(distribute.time, "monotonic", lambda: next(clock))
     run_blocks(BLOCKS[:3], tmp_path, 1)
     out, err = capfd.readouterr()
     assert out == "" and "\r" not in err and err.endswith("\n")

@@ -1,0 +1,236 @@
+import json
+import operator
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from distributed import Client
+
+from cdfsg import __main__ as cli
+from cdfsg.files import ROOT
+from cdfsg.paper import distribute, records, run
+from cdfsg.paper.experiments import Block
+from cdfsg.paper.run import key_of, run_blocks
+
+BLOCK = Block("synthetic", "identity", 100, 2, "CDFSG", "reported", "grid", 1, (1, 2), ((0.5, 0.02), (0.25, 0.01)))
+BLOCKS = [replace(BLOCK, order=order) for order in range(1, 31)]
+
+
+@pytest.fixture(autouse=True)
+def no_test_hangs():
+    def late(*_):
+        raise TimeoutError("still waiting after five minutes")
+
+    plain = signal.signal(signal.SIGALRM, late)
+    signal.alarm(300)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, plain)
+
+
+def start_scheduler(folder):
+    """A Dask scheduler in a process of its own, and its address."""
+    process = dask(folder, "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", "scheduler.json")
+    return process, when(lambda: json.loads((folder / "scheduler.json").read_text())["address"])
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory):
+    """Address of a scheduler."""
+    process, address = start_scheduler(tmp_path_factory.mktemp("scheduler"))
+    yield address
+    end(process)
+
+
+@pytest.fixture
+def workers(scheduler, tmp_path):
+    """Return a function that adds a worker process without a nanny and gives it."""
+    started = []
+
+    def add(*options, package=ROOT):
+        folder = tmp_path / f"worker{len(started)}"
+        folder.mkdir()
+        options = options or ("--nthreads", "1")
+        started.append(dask(folder, "worker", scheduler, "--no-nanny", *options, package=package))
+        with Client(scheduler, set_as_default=False) as client:
+            client.wait_for_workers(len(started), timeout=60)
+        return started[-1]
+
+    yield add
+    for process in started:
+        end(process)
+    with Client(scheduler, set_as_default=False) as client:
+        when(lambda: not client.nthreads() or 1 / 0)
+
+
+def dask(folder, *arguments, package=ROOT):
+    with open(folder / "log", "wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "dask", *arguments, "--no-dashboard"],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(package), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            stdout=log,
+            stderr=log,
+        )
+
+
+def end(process):
+    process.kill()
+    process.wait()
+
+
+def when(look):
+    """What `look` gives as soon as it gives something."""
+    while True:
+        try:
+            return look()
+        except (OSError, ValueError, ArithmeticError):
+            time.sleep(0.05)
+
+
+def assert_same(found, expected):
+    steady = [frame.drop(columns=list(records.VOLATILE)) for frame in (found, expected)]
+    pd.testing.assert_frame_equal(*steady, check_exact=True)
+
+
+def test_a_worker_that_is_killed_loses_nothing_and_the_records_are_those_of_this_machine(
+    scheduler, workers, tmp_path, monkeypatch
+):
+    processes = {process.pid: process for process in (workers(), workers())}
+    lost = []
+
+    def kill(progress, block, seconds):
+        if not lost:
+            with Client(scheduler, set_as_default=False) as client:
+                under_way = client.processing()
+                victim = max(under_way, key=lambda worker: len(under_way[worker]))
+                lost.extend(under_way[victim])
+                end(processes[client.run(os.getpid)[victim]])
+        plain(progress, block, seconds)
+
+    plain = distribute.Progress.report
+    monkeypatch.setattr(distribute.Progress, "report", kill)
+    with distribute.cluster(scheduler):
+        found = run_blocks(BLOCKS, tmp_path / "cluster", 1)
+    assert lost and sum(process.poll() is None for process in processes.values()) == 1
+    monkeypatch.setattr(distribute.Progress, "report", plain)
+    assert_same(found, run_blocks(BLOCKS, tmp_path / "here", 1))
+    names = sorted(f"{key_of(block)}.csv" for block in BLOCKS)
+    assert sorted(os.listdir(tmp_path / "cluster")) == names
+
+
+def test_the_blocks_are_computed_by_the_worker_even_if_it_is_the_only_one_and_are_written_here(
+    scheduler, workers, tmp_path, monkeypatch
+):
+    def not_here(block):
+        raise ValueError("computed by the process that asked")
+
+    workers()
+    monkeypatch.setattr(run, "compute", not_here)
+    with distribute.cluster(scheduler):
+        assert len(run_blocks(BLOCKS[:2], tmp_path / "runs", 1)) == 2 * BLOCK.lanes
+    assert len(os.listdir(tmp_path / "runs")) == 2
+
+
+def test_a_block_that_fails_on_a_worker_is_named(scheduler, workers, tmp_path):
+    workers()
+    bad = replace(BLOCK, solver="Landing", settings=((-1.0, 1.0),))
+    with distribute.cluster(scheduler), pytest.raises(ValueError, match="p=2 Landing reported/grid.*positive values"):
+        run_blocks([bad], tmp_path, 1)
+
+
+def test_a_worker_with_other_code_is_refused_and_leaves_no_record(scheduler, workers, tmp_path):
+    shutil.copytree(ROOT / "cdfsg", tmp_path / "other" / "cdfsg", ignore=shutil.ignore_patterns("__pycache__"))
+    with open(tmp_path / "other" / "cdfsg" / "linalg.py", "a") as file:
+        file.write("# changed\n")
+    workers(package=tmp_path / "other")
+    words = r"^synthetic .*CDFSG reported.* has code \w+, data .*the process that asked has code \w+, .*same version"
+    with distribute.cluster(scheduler), pytest.raises(ValueError, match=words):
+        run_blocks([BLOCK], tmp_path / "runs", 1)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_block_on_other_data_than_those_of_the_process_that_asked_is_refused(monkeypatch):
+    views = run.views_of("synthetic")
+    here = run._origin(BLOCK)
+    other = replace(views, provenance=replace(views.provenance, checksum="sha256:0"))
+    monkeypatch.setattr(run, "views_of", lambda *_: other)
+    with pytest.raises(ValueError, match=r"has code .*'sha256:0'.*the process that asked has code .*same data files"):
+        run.compute_alone(BLOCK, here)
+
+
+class Foreign:
+    """What only this process can read, as a function that the cluster's version of the package has not got."""
+
+    def __reduce__(self):
+        return operator.truediv, (1, 0)
+
+
+def test_a_block_that_dask_gives_up_ends_the_run_with_its_name(scheduler, workers):
+    workers()
+    with distribute.cluster(scheduler), pytest.raises(ValueError, match="CDFSG reported.*: given up by Dask"):
+        list(distribute.each(run.compute_alone, [(BLOCK, Foreign())], 1))
+
+
+def test_a_scheduler_that_is_lost_ends_the_run_and_keeps_what_was_finished(tmp_path, monkeypatch):
+    (tmp_path / "worker").mkdir()
+    process, address = start_scheduler(tmp_path)
+    worker = dask(tmp_path / "worker", "worker", address, "--no-nanny", "--nthreads", "1")
+    monkeypatch.setattr(distribute.Progress, "report", lambda *_: end(process))
+    words = "connection to the Dask scheduler was lost; start it again, and the same command goes on"
+    try:
+        with pytest.raises(ValueError, match=words), distribute.cluster(address):
+            run_blocks(BLOCKS, tmp_path / "runs", 1)
+    finally:
+        end(process)
+        end(worker)
+    assert len(records.read((tmp_path / "runs").iterdir())) >= BLOCK.lanes
+
+
+def test_a_worker_with_several_threads_is_refused_with_how_to_start_it(scheduler, workers):
+    workers("--nthreads", "2")
+    words = "several threads: .*: 2}.* --nthreads 1 --nworkers"
+    with pytest.raises(ValueError, match=words), distribute.cluster(scheduler):
+        pass
+
+
+def test_a_cluster_without_a_worker_is_refused_with_how_to_start_one(scheduler, monkeypatch):
+    monkeypatch.setattr(distribute, "_PATIENCE", 1)
+    with pytest.raises(ValueError, match=f"no worker; .*dask worker {scheduler}"), distribute.cluster(scheduler):
+        pass
+
+
+@pytest.mark.parametrize("command", ["run", "reproduce", "quick"])
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "nowhere", "http://127.0.0.1:8787/status"])
+def test_an_address_where_no_scheduler_answers_is_told_in_seconds(capsys, monkeypatch, command, address):
+    monkeypatch.setattr(distribute, "_PATIENCE", 0.3)
+    assert cli.main([command, "--dask", address]) == 1
+    assert f"cdfsg: no Dask scheduler at '{address}' (" in capsys.readouterr().err
+
+
+def test_the_address_of_something_else_than_a_scheduler_is_told_as_such(scheduler, workers, monkeypatch):
+    workers()
+    with Client(scheduler, set_as_default=False) as client:
+        (worker,) = client.nthreads()
+    with pytest.raises(ValueError, match=rf"no Dask scheduler at '{worker}' \(Worker\)"), distribute.cluster(worker):
+        pass
+    monkeypatch.setattr(distribute, "_PATIENCE", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ValueError, match="no answer in 0.3 seconds"), distribute.cluster(address):
+            pass
+
+
+def test_without_dask_the_option_says_what_to_install(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert cli.main(["quick", "--dask", "127.0.0.1:8786"]) == 1
+    assert capsys.readouterr().err == (
+        "cdfsg: --dask needs Dask, which is not installed; run pip install 'cdfsg[dask]'\n"
+    )
