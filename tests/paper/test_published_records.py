@@ -10,12 +10,15 @@ from cdfsg.datasets import DownloadError
 from cdfsg.files import RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.exact import data_and_code
-from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.experiments import EXPERIMENTS, LANDING_FIXED
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.results import tables
 from cdfsg.paper.results.verdicts import verdicts
-from cdfsg.paper.run import compute, key_of, views_of
+from cdfsg.paper.run import compute, evaluate, key_of, solver_of, views_of
 from cdfsg.paper.select import METRICS, select
+from cdfsg.problems import SampledGCCA, make_merit
+from cdfsg.solvers import SOLVERS
+from cdfsg.solvers.lanes import SolverOfMany, initial_points, run
 
 PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if archive.exists(experiment)]
 
@@ -106,6 +109,48 @@ def test_a_published_run_comes_out_again(published, blocks, data, solver):
     assert (found["s1"], found["s2"], found["start"]) == (expected["s1"], expected["s2"], expected["start"])
     assert (found["status"], found["provenance"]) == (expected["status"], expected["provenance"])
     for name in METRICS:  # float32, and sums in another order on another processor
+        np.testing.assert_allclose(found.get(name, np.nan), expected[name], atol=2e-3, err_msg=name)
+
+
+class OneByOne:
+    """A solver seen without its way of making several steps at once."""
+
+    def __init__(self, solver):
+        self._solver = solver
+
+    def __getattr__(self, name):
+        if name == "steps":
+            raise AttributeError(name)
+        return getattr(self._solver, name)
+
+
+@pytest.mark.parametrize("solver, variant", [("CDFSG", "grid"), ("CDFSG-Ada", "grid"), ("Landing", "fixed")])
+def test_published_runs_of_a_block_are_those_of_a_lane_alone_step_by_step_in_double_precision(
+    experiment, published, data, solver, variant
+):
+    place = {"role": "reported", "batch_size": 200, "p": 5, "solver": solver, "variant": variant, "start": 1}
+    setting = LANDING_FIXED[variant] if solver == "Landing" else select(published)[200, 5, solver]
+    place |= dict(zip(SOLVERS[solver].settings, setting, strict=True))
+    (expected,) = published[np.logical_and.reduce([published[k] == v for k, v in place.items()])].to_dict("records")
+    (block,) = [
+        b for b in experiment.first_stage()
+        if (b.role, b.batch_size, b.p, b.solver, b.variant) == ("reported", 200, 5, solver, variant)
+    ]  # fmt: skip
+    plain = OneByOne(solver_of(block))
+    assert not isinstance(plain, SolverOfMany)
+    outcome = run(
+        plain,
+        SampledGCCA(data.sizes, make_merit(block.merit, block.mu)),
+        data,
+        initial_points(plain, data.n_features, 5, (1,)),
+        {name: np.array([place[name]]) for name in plain.settings},
+        200,
+        block.order,
+        dtype=np.float64,
+    )
+    (found,) = evaluate(block, plain, data, outcome.X, outcome.tracker).to_dict("records")
+    assert found["status"] == expected["status"]
+    for name in METRICS:  # the block's run is in float32: its rounding, grown over 200 to 300 steps
         np.testing.assert_allclose(found.get(name, np.nan), expected[name], atol=2e-3, err_msg=name)
 
 

@@ -13,7 +13,7 @@ from cdfsg.solvers.draws import Draw, Draws
 from cdfsg.solvers.landing import Landing
 from cdfsg.solvers.lanes import Refusal
 from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, normalise_columns, normalise_columns_tall, qf
-from cdfsg.solvers.spans import Span
+from cdfsg.solvers.spans import Span, apply_kernel
 
 SIZES, LANES, P, ROWS = (5, 4), 2, 3, 6
 N = sum(SIZES)
@@ -182,7 +182,8 @@ def test_the_first_value_of_the_constraint_is_that_of_a_minibatch_of_its_own(kin
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_every_array_of_a_solver_stays_in_single_precision(name, rng):
+def test_every_array_of_a_solver_stays_in_single_precision(name, rng, monkeypatch):
+    monkeypatch.setattr("cdfsg.solvers.landing.COLUMNS", 1)
     solver = SOLVERS[name]()
     _, _, state = start_of(solver, rng, np.float32)
     for number, (draw, rows, _) in enumerate(draws(rng, 3, np.float32)):
@@ -190,6 +191,12 @@ def test_every_array_of_a_solver_stays_in_single_precision(name, rng):
         solver.step(PROBLEM, state, draw if solver.streams == 2 else whole, min(number, solver.passes - 1))
         kinds = {entry.name: getattr(state, entry.name).dtype for entry in dataclasses.fields(state)}
         assert set(kinds.values()) == {np.dtype(np.float32)}, kinds
+    if hasattr(solver, "steps"):
+        rows = rng.standard_normal((2 * ROWS, N)).astype(np.float32)
+        C = solver.steps(PROBLEM, state, Draws(rows, ROWS, slice(None), slice(None)))
+        assert {C.dtype, state.X.dtype} == {np.dtype(np.float32)}
+    R = np.ones((2, 2, LANES, P), dtype=np.float32)
+    assert apply_kernel(np.ones((2, 3, 2), dtype=np.float32), R).dtype == np.float32
 
 
 def test_columns_are_normalised_in_every_lane_and_zero_columns_stay_zero(rng):
