@@ -48,8 +48,10 @@ mutants: setup ## change the numerical code a little at a time: do the tests not
 	$(PY) -m mutmut run --max-children 1
 	$(PY) benchmarks/mutants.py
 
-bench: setup ## time one run alone and a whole grid of runs
-	$(PY) benchmarks/lanes.py
+bench: setup ## time the runs beside other ways to do the same, and beside what one core can do
+	$(PY) -m pip install --quiet --disable-pip-version-check $$($(PY) -c 'import tomllib; \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["bench"])')
+	for part in direct others roofline growth; do $(PY) benchmarks/$$part.py || exit 1; done
 
 clean: ## remove caches and derived data; downloads, records and .venv stay
 	find figures notebooks data -name '*.tmp' -delete

@@ -1,0 +1,222 @@
+"""PCC against seconds on the halves of MNIST (identity merit, p = 5): the solvers here beside other ways to do CCA.
+
+* The paper's solvers and its competitors at l = 100, with the settings that the published tuning runs select.
+* CCA-EY by minibatches, from cca-zoo, at its default step with l = 100, and at the step and batch size that are best
+  after one pass, chosen from a grid on another seed.  It gets the data as float64, which it would convert to, and the
+  conversion is not on its clock.
+* Exact ones: our eigensolver, scipy's generalised eigh (with a ridge, since constant pixels make M singular), and
+  scikit-learn's CCA by power iterations.  The covariance is on the clock.
+
+Evaluation is off the clock.  One pass of CDFSG draws two minibatches per step, theta and xi, and counts as one pass, as
+in the paper; CCA-EY draws one per step, so it is run for several passes and its whole curve is kept.  RSG+ makes two
+passes, of which the engine traces the second.
+"""
+
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import product
+
+import common
+import numpy as np
+from cca_zoo.stochastic import StochasticCCAEY
+from scipy.linalg import eigh
+from sklearn.cross_decomposition import CCA
+
+from cdfsg import metrics
+from cdfsg.datasets import Views
+from cdfsg.linalg import Array
+from cdfsg.paper import archive
+from cdfsg.paper.experiments import EXPERIMENTS, REPORTED_ORDER, REPORTED_STARTS
+from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
+from cdfsg.paper.select import select
+from cdfsg.problems import Identity, SampledGCCA
+from cdfsg.solvers import SOLVERS, lanes
+
+DATASET, BATCH_SIZE, P = "mnist", 100, 5
+POINTS, REPEATS = 60, 3
+PASSES = 3
+"""Passes of CCA-EY."""
+STEPS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
+BATCHES = (50, 100, 300)
+TUNING_SEED = 101
+RIDGE = 1e-8
+"""Added to M's diagonal for scipy, in units of the view's mean variance."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a run is: passes made, seconds on the clock, and X (n, p)."""
+
+    passes: float
+    seconds: float
+    X: Array
+
+
+def main() -> None:
+    """Measure and write ``speed-others.csv``."""
+    with common.one_thread("others"):
+        rows = []
+        for method, setting, work, repeats in methods():
+            rows += curve(method, setting, [work() for _ in range(repeats)])
+            common.say(f"{method} ({setting}): PCC {rows[-1]['pcc']:.3f}, {rows[-1]['seconds']:.2f} s")
+        common.publish("others", rows)
+
+
+def methods() -> list[tuple[str, str, Callable[[], list[Point]], int]]:
+    """Name, setting in words, how to run it, and how often."""
+    selected = select(archive.runs_of(EXPERIMENTS["ta:pcctimemn"]))
+    listed = []
+    for name in SOLVERS:
+        setting = selected[BATCH_SIZE, P, name]
+        words = ", ".join(f"{key} = {value:g}" for key, value in zip(SOLVERS[name].settings, setting, strict=True))
+        listed.append((name, f"l = {BATCH_SIZE}, {words}", partial(engine, name, setting), REPEATS))
+    default = StochasticCCAEY().learning_rate
+    step, size = tuned_ey()
+    for words, eta, batch in (("default", default, BATCH_SIZE), ("tuned", step, size)):
+        work = partial(ey, eta, batch, REPORTED_STARTS[0], PASSES)
+        listed.append(("CCA-EY, cca-zoo", f"{words}: l = {batch}, step {eta:g}", work, REPEATS))
+    listed.append(("exact, ours", "covariance and eigenvectors", ours_exact, REPEATS))
+    listed.append(("exact, scipy.linalg.eigh", f"ridge {RIDGE:g}", scipy_exact, REPEATS))
+    listed.append(("scikit-learn CCA", "default, scale=False", sklearn_cca, 1))  # a minute: once must do
+    return listed
+
+
+# --- the methods -----------------------------------------------------------------------------------------
+
+
+def engine(name: str, setting: tuple[float, ...]) -> list[Point]:
+    """A solver of this package; the mean of the data is on the clock, as the others centre on theirs."""
+    solver, views = SOLVERS[name](), fresh_views()
+    centring = common.seconds_of(lambda: views.mean)
+    steps = views.n_samples // BATCH_SIZE
+    at = sorted({round(k * steps / POINTS) for k in range(POINTS + 1)})
+    X0 = lanes.initial_points(solver, views.n_features, P, REPORTED_STARTS[:1])
+    settings = {key: np.array([value]) for key, value in zip(solver.settings, setting, strict=True)}
+    problem = SampledGCCA(views.sizes, Identity())
+    outcome = lanes.run(solver, problem, views, X0, settings, BATCH_SIZE, REPORTED_ORDER, trace_at=at)
+    points = []
+    for samples, X in outcome.trace:  # the start, then the last pass; all steps of a solver take the same time
+        passes = samples and solver.passes - 1 + samples / (steps * BATCH_SIZE)
+        points.append(Point(passes, centring + outcome.seconds * passes / solver.passes, X[:, 0]))
+    return points
+
+
+class TracedEY(StochasticCCAEY):
+    """CCA-EY that notes its weights now and then, and does not count the time this takes."""
+
+    def trace(self, views: list[Array], steps_per_pass: int) -> list[Point]:
+        """Fit, and give the noted points."""
+        self._noted: list[Point] = []
+        self._per_pass, self._done, self._began = steps_per_pass, 0, time.perf_counter()
+        self.fit(views)
+        return self._noted
+
+    def _derivative(self, views, representations, weights):
+        if self._done % max(1, self._per_pass // 30) == 0:
+            self._note(weights)
+        self._done += 1
+        return super()._derivative(views, representations, weights)
+
+    def _fit_maps_and_importances(self, views):
+        self._note(self.weights_)  # what follows describes the fit and is not part of it
+
+    def _note(self, weights: list[Array]) -> None:
+        now = time.perf_counter()
+        self._noted.append(Point(self._done / self._per_pass, now - self._began, np.concatenate(weights)))
+        self._began += time.perf_counter() - now
+
+
+def ey(step: float, batch_size: int, seed: int, passes: int) -> list[Point]:
+    """CCA-EY; no point where it diverges."""
+    views = float_views()
+    model = TracedEY(
+        P, learning_rate=step, batch_size=batch_size, max_iter=passes, random_state=seed
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a few passes are too few to converge
+        try:
+            return model.trace(views, len(views[0]) // batch_size)
+        except ValueError:
+            return []
+
+
+def tuned_ey() -> tuple[float, int]:
+    """Step and batch size with the best PCC after one pass."""
+    found = {}
+    for step, size in product(STEPS, BATCHES):
+        points = ey(step, size, TUNING_SEED, 1)
+        found[step, size] = pcc(points[-1].X) if points else -1.0
+        common.say(f"CCA-EY, tuning: step {step:g}, l = {size}: PCC {found[step, size]:.3f}")
+    return max(found, key=lambda key: found[key])
+
+
+def ours_exact() -> list[Point]:
+    """One pass for the covariance, then its eigenvectors."""
+    views = fresh_views()
+    began = time.perf_counter()
+    X = metrics.minimiser(views.covariance, views.sizes, P)
+    return [Point(1, time.perf_counter() - began, X)]
+
+
+def scipy_exact() -> list[Point]:
+    """``S_off x = rho M x`` by scipy, the covariance computed as for our own."""
+    views = fresh_views()
+    began = time.perf_counter()
+    covariance = metrics.ridged(views.covariance, views.sizes, RIDGE)
+    M = np.zeros_like(covariance)
+    for view in views.slices:
+        M[view, view] = covariance[view, view]
+    n = len(M)
+    X = eigh(covariance - M, M, subset_by_index=(n - P, n - 1))[1]
+    return [Point(1, time.perf_counter() - began, X)]
+
+
+def sklearn_cca() -> list[Point]:
+    """scikit-learn's CCA; it takes the pseudo-inverse of both views."""
+    left, right = float_views()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # constant pixels
+        began = time.perf_counter()
+        model = CCA(P, scale=False).fit(left, right)
+        seconds = time.perf_counter() - began
+    return [Point(1, seconds, np.concatenate([model.x_rotations_, model.y_rotations_]))]
+
+
+# --- evaluation ------------------------------------------------------------------------------------------
+
+
+def fresh_views() -> Views:
+    """The data without what is kept of them: mean and covariance are computed anew."""
+    return views_of(DATASET).with_centring(True)
+
+
+@lru_cache(maxsize=1)
+def float_views() -> list[Array]:
+    """Each view as float64 in [0, 1], not centred."""
+    views = views_of(DATASET)
+    return [np.ascontiguousarray(views.data[:, view] * views.scale) for view in views.slices]
+
+
+def pcc(X: Array) -> float:
+    """PCC on the full data."""
+    K = metrics.compress(X[:, None], covariance_of(DATASET), views_of(DATASET).sizes)
+    return float(metrics.tcc(K)[0] / eigenvalues_of(DATASET)[:P].sum())
+
+
+def curve(method: str, setting: str, runs: list[list[Point]]) -> list[dict[str, object]]:
+    """The points of a method; its runs differ in the seconds only, of which the median is kept."""
+    return [
+        {
+            "method": method, "setting": setting, "passes": same[0].passes, "pcc": pcc(same[0].X),
+            "seconds": statistics.median(point.seconds for point in same), "repeats": len(runs),
+        }
+        for same in zip(*runs, strict=True)
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
