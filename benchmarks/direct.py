@@ -21,7 +21,7 @@ from cdfsg.problems import Identity, SampledGCCA
 from cdfsg.solvers import SOLVERS, lanes
 
 BATCH_SIZE, P = 100, 5
-SETTING = (0.5, 0.01)
+SETTINGS = {"CDFSG": (0.5, 0.01), "CDFSG-Ada": (0.5, 0.001)}
 """(s1, s2) of the one lane, at which nothing diverges."""
 BLOCK_STEPS = 30
 DIRECT_STEPS = {"mnist": 40, "nmnist": 10}
@@ -44,7 +44,7 @@ def direct_form(solver: str, views: Views, steps: int, dtype: type) -> direct.Ou
     """Run one lane of the direct form."""
     kind: Any = SOLVERS[solver]()
     X0 = lanes.initial_points(kind, views.n_features, P, REPORTED_STARTS[:1])[:, 0]
-    return direct.run(kind, views, X0, *SETTING, BATCH_SIZE, REPORTED_ORDER, dtype, steps)
+    return direct.run(kind, views, X0, *SETTINGS[solver], BATCH_SIZE, REPORTED_ORDER, dtype, steps)
 
 
 def lane_steps(outcome: lanes.Outcome) -> int:
@@ -62,7 +62,7 @@ def agreement(solver: str, views: Views, steps: int) -> dict[str, float]:
     part = common.beginning(views, steps, BATCH_SIZE)
     return {
         name: difference(
-            engine(solver, part, REPORTED_STARTS[:1], (SETTING,), dtype).X[:, 0],
+            engine(solver, part, REPORTED_STARTS[:1], (SETTINGS[solver],), dtype).X[:, 0],
             direct_form(solver, part, steps, dtype).X,
         )
         for name, dtype in DTYPES.items()
@@ -78,7 +78,9 @@ def measure(solver: str, dataset: str) -> list[dict[str, object]]:
     for _ in range(REPEATS):
         for name, dtype in DTYPES.items():
             times[name].append(direct_form(solver, views, steps, dtype).seconds / steps)
-        alone = engine(solver, views, REPORTED_STARTS[:1], (SETTING,), np.float32)
+        alone = engine(solver, views, REPORTED_STARTS[:1], (SETTINGS[solver],), np.float32)
+        if alone.stopped_at[0] >= 0:
+            raise RuntimeError(f"{solver} diverged on {dataset} at {SETTINGS[solver]}; take shorter steps")
         times[1].append(alone.seconds / alone.steps)
         block = engine(solver, part, REPORTED_STARTS, GRID, np.float32)
         times[len(block.stopped_at)].append(block.seconds / lane_steps(block))

@@ -17,7 +17,7 @@ SMALL = {
         "SQUARE": 32, "LARGE": 2**16, "SMALLEST": 2**12, "RUN_FLOPS": 1e6,
     },
     "growth": {
-        "VALUES": {"n": (20, 30, 40)}, "UPPER": {"n": 20}, "REPEATS": 1,
+        "VALUES": {"n": (20, 30, 40)}, "UPPER": {"n": 20}, "OTHERWISE": {}, "REPEATS": 1,
     },
 }  # fmt: skip
 """What is changed of each part so that it takes a second."""
