@@ -15,6 +15,12 @@ export MPLBACKEND = Agg
 .DELETE_ON_ERROR:
 .PHONY: help setup data reproduce quick report test mutants bench clean
 
+# Install a dependency group of pyproject.toml; the pip of Python 3.11 cannot do it by itself.
+define install-group
+$(PY) -m pip install --quiet --disable-pip-version-check $$($(PY) -c 'import tomllib; \
+  print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"])')
+endef
+
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
 	@echo "Another interpreter for .venv: make setup PYTHON=/path/to/python3"
@@ -42,15 +48,13 @@ test: setup ## lint, types, tests, and the notebooks run again against their sto
 	$(PY) -m pytest -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300 -p no:cacheprovider notebooks
 
 mutants: setup ## change the numerical code a little at a time: do the tests notice? (not in CI)
-	$(PY) -m pip install --quiet --disable-pip-version-check $$($(PY) -c 'import tomllib; \
-	  print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["mutants"])')
+	$(call install-group,mutants)
 	rm -rf mutants
 	$(PY) -m mutmut run --max-children 1
 	$(PY) benchmarks/mutants.py
 
 bench: setup ## time the runs beside other ways to do the same, and beside what one core can do
-	$(PY) -m pip install --quiet --disable-pip-version-check $$($(PY) -c 'import tomllib; \
-	  print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["bench"])')
+	$(call install-group,bench)
 	for part in direct others roofline growth; do $(PY) benchmarks/$$part.py || exit 1; done
 
 clean: ## remove caches and derived data; downloads, records and .venv stay

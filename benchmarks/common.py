@@ -13,7 +13,10 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from cdfsg.datasets import Provenance, Views
+from cdfsg.paper.experiments import REPORTED_ORDER, REPORTED_STARTS
 from cdfsg.paper.measure import speed
+from cdfsg.problems import Identity, SampledGCCA
+from cdfsg.solvers import SOLVERS, lanes
 
 
 def machine() -> str:
@@ -49,6 +52,17 @@ def random_views(n: int, samples: int) -> Views:
     """Two views of random pixels: their content is of no account for time and memory."""
     data = np.random.default_rng(0).integers(0, 256, (samples, n), dtype=np.uint8)
     return Views("random", data, (n // 2, n - n // 2), 1 / 255, True, Provenance("random", "none", "synthetic"))
+
+
+def run(
+    solver: str, setting: tuple[float, ...], views: Views, batch_size: int, p: int, count: int
+) -> lanes.Outcome:
+    """Run so many lanes of a solver from one initial point at one setting, with the identity merit."""
+    kind = SOLVERS[solver]()
+    X0 = np.repeat(lanes.initial_points(kind, views.n_features, p, REPORTED_STARTS[:1]), count, axis=1)
+    settings = dict(zip(kind.settings, np.array([setting] * count).T, strict=True))
+    problem = SampledGCCA(views.sizes, Identity())
+    return lanes.run(kind, problem, views, X0, settings, batch_size, REPORTED_ORDER)
 
 
 def say(words: str) -> None:

@@ -9,15 +9,12 @@ import gc
 import statistics
 import tracemalloc
 from dataclasses import dataclass, replace
-from typing import Any
 
 import common
-import numpy as np
 
 from cdfsg.datasets import Views
 from cdfsg.paper.measure.speed import FLOAT
-from cdfsg.problems import Identity, SampledGCCA
-from cdfsg.solvers import SOLVERS, lanes
+from cdfsg.solvers import lanes
 
 
 @dataclass(frozen=True)
@@ -83,10 +80,7 @@ def measure(axis: str, value: int) -> list[dict[str, object]]:
 
 def run(solver: str, sizes: Sizes, views: Views) -> lanes.Outcome:
     """Run all lanes from one initial point."""
-    kind: Any = SOLVERS[solver]()
-    X0 = np.repeat(lanes.initial_points(kind, sizes.n, sizes.p, [1]), sizes.lanes, axis=1)
-    settings = dict(zip(kind.settings, np.array([SETTING] * sizes.lanes).T, strict=True))
-    return lanes.run(kind, SampledGCCA(views.sizes, Identity()), views, X0, settings, sizes.batch_size, 1)
+    return common.run(solver, SETTING, views, sizes.batch_size, sizes.p, sizes.lanes)
 
 
 def peak_bytes(solver: str, sizes: Sizes, views: Views) -> int:

@@ -16,11 +16,8 @@ import numpy as np
 
 from cdfsg.datasets import Views
 from cdfsg.linalg import Array
-from cdfsg.paper.experiments import REPORTED_ORDER
-from cdfsg.paper.measure.speed import STREAMS, Work, roofline_seconds
+from cdfsg.paper.measure.speed import Work, roofline_seconds
 from cdfsg.paper.run import views_of
-from cdfsg.problems import Identity, SampledGCCA
-from cdfsg.solvers import SOLVERS, lanes
 
 SETTINGS = {"CDFSG": (0.5, 0.005), "CDFSG-Ada": (0.5, 0.001), "Landing": (0.001, 1.0)}
 """Step sizes so short that no lane diverges in the few steps timed."""
@@ -83,11 +80,7 @@ def _median_ratio(over: list[float], under: list[float]) -> float:
 
 def step_seconds(views: Views, work: Work) -> tuple[float, int]:
     """Seconds of a step of a run over all rows of `views`, and how many lanes diverged."""
-    solver = SOLVERS[work.solver]()
-    X0 = np.repeat(lanes.initial_points(solver, work.n, work.p, [1]), work.lanes, axis=1)
-    settings = dict(zip(solver.settings, np.array([SETTINGS[work.solver]] * work.lanes).T, strict=True))
-    problem = SampledGCCA(views.sizes, Identity())
-    outcome = lanes.run(solver, problem, views, X0, settings, work.batch_size, REPORTED_ORDER)
+    outcome = common.run(work.solver, SETTINGS[work.solver], views, work.batch_size, work.p, work.lanes)
     return outcome.seconds / outcome.steps, int((outcome.stopped_at >= 0).sum())
 
 
@@ -112,7 +105,7 @@ def shape_rate(work: Work, sizes: tuple[int, ...]) -> float:
     """Flops per second of the products of a step by themselves: projections and lifts of all views, laid out anew."""
     columns, seconds, flops = work.lanes * work.p, 0.0, 0
     for size in set(sizes):
-        Z = np.ones((STREAMS[work.solver] * work.batch_size, size), np.float32)
+        Z = np.ones((work.rows, size), np.float32)
         X, R = np.ones((size, columns), np.float32), np.ones((len(Z), columns), np.float32)
         for left, right in ((Z, X), (Z.T, R)):
             seconds += sizes.count(size) * _product_seconds(left, right)

@@ -14,7 +14,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cdfsg.files import PAPER, RECORDS, write_atomically
+from cdfsg.files import RECORDS, write_atomically
+from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.results.reported import printed
+from cdfsg.solvers import SOLVERS
 
 PARTS = ("direct", "others", "roofline", "growth")
 """The parts of `make bench`; each writes ``speed-<part>.csv``."""
@@ -25,8 +28,6 @@ PAPERS_MACHINE = "MATLAB R2019b on an Intel Xeon Silver 4110 at 2.1 GHz"
 
 DATA_PRODUCTS = {"CDFSG": 5, "CDFSG-Ada": 5, "Landing": 4}
 """Products of a minibatch with n-by-p matrices per step: three projections and two lifts; Landing has two of each."""
-STREAMS = {"CDFSG": 2, "CDFSG-Ada": 2, "Landing": 1}
-"""Minibatches per step."""
 STATE_PASSES = {"CDFSG": 2, "CDFSG-Ada": 6, "Landing": 2}
 """Reads and writes of n-by-p arrays per step: X, and the two moment estimates of CDFSG-Ada."""
 FLOAT = 4
@@ -57,6 +58,11 @@ class Work:
     stored: int = 1
 
     @property
+    def rows(self) -> int:
+        """Rows of all minibatches of a step."""
+        return SOLVERS[self.solver].streams * self.batch_size
+
+    @property
     def flops(self) -> int:
         """Additions and multiplications of the products with the data, as the algorithm is written.
 
@@ -67,7 +73,7 @@ class Work:
     @property
     def stored_bytes(self) -> int:
         """Bytes read of the data as they are stored, which come from memory: a minibatch has rows at random."""
-        return STREAMS[self.solver] * self.batch_size * self.n * self.stored
+        return self.rows * self.n * self.stored
 
     @property
     def working_bytes(self) -> int:
@@ -77,7 +83,7 @@ class Work:
         projection, while the projection can use a value as it is converted.  X, and the moments of CDFSG-Ada, are
         read and written once.  Projections and D are taken to stay in registers.
         """
-        minibatch = 2 * STREAMS[self.solver] * self.batch_size * self.n
+        minibatch = 2 * self.rows * self.n
         state = STATE_PASSES[self.solver] * self.n * self.lanes * self.p
         return FLOAT * (minibatch + state)
 
@@ -85,7 +91,7 @@ class Work:
     def working_set(self) -> int:
         """Bytes that are live during a step, which decide how fast they move."""
         state = STATE_PASSES[self.solver] // 2 * self.n * self.lanes * self.p
-        return FLOAT * (STREAMS[self.solver] * self.batch_size * self.n + state)
+        return FLOAT * (self.rows * self.n + state)
 
     @property
     def intensity(self) -> float:
@@ -202,12 +208,12 @@ def beside_the_paper(roofline: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         Columns ``dataset, batch_size, p, solver, paper, ours``; `ours` follows from the steps that were timed.
     """
-    printed = pd.read_csv(PAPER / "tables.csv")
-    printed = printed[(printed["merit"] == "identity") & (printed["quantity"] == "time_s")]
+    cells = pd.concat([printed(table) for table, experiment in EXPERIMENTS.items() if experiment.merit == "identity"])
+    cells = cells[cells["quantity"] == "time_s"]
     keys = ["dataset", "batch_size", "p", "solver"]
     mine = roofline[roofline["lanes"] == 1].assign(ours=roofline["step_seconds"] * roofline["pass_steps"])
-    both = mine[[*keys, "ours"]].merge(printed[[*keys, "value"]].dropna(), on=keys)
-    return both.rename(columns={"value": "paper"})[[*keys, "paper", "ours"]]
+    both = mine[[*keys, "ours"]].merge(cells[[*keys, "reported"]].dropna(), on=keys)
+    return both.rename(columns={"reported": "paper"})[[*keys, "paper", "ours"]]
 
 
 # --- targets ---------------------------------------------------------------------------------------------
@@ -244,7 +250,7 @@ def _exponent(axis: str) -> Callable[[dict[str, pd.DataFrame]], float]:
 def _dense_share(records: dict[str, pd.DataFrame]) -> float:
     table = records["growth"]
     largest = table[(table["axis"] == "n") & (table["value"] == table["n"].max())]
-    return float((largest["peak_bytes"] / (FLOAT * largest["n"] ** 2)).max())
+    return float((largest["peak_bytes"] / largest["dense_bytes"]).max())
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ SERIES: dict[tuple[str, str], dict[str, Any]] = {
     ("RSG+", "permuted"): {"label": "RSG+", "color": "#666666"},
     ("RSG+", "tuned"): {"label": "RSG+, tuned like CDFSG", "color": "#666666", "linestyle": "--"},
 }
-_SERIES_OF = {solver: (solver, variant) for solver, variant in JUDGED_VARIANT.items()}
 _TREATMENT_COLOURS = {
     "protocol": "black", "raw": "#CC79A7", "shared": "#009E73", "file": "#666666",
     "eta1": "#56B4E9", "eta2": "#E69F00", "epsilon": "#D55E00",
@@ -53,6 +52,11 @@ STYLE = {
     "axes.spines.right": False,
     "figure.dpi": 100,
 }
+
+
+def colour_of(solver: str) -> str:
+    """Colour of a solver, whatever its variant."""
+    return str(SERIES[solver, JUDGED_VARIANT[solver]]["color"])
 
 
 def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
@@ -329,7 +333,7 @@ def times(table: pd.DataFrame, title: str) -> Figure:
                 if solver == EXACT:
                     axis.plot(line["batch_size"], line["ratio"], "k:", lw=1.4, label=solver)
                     continue
-                colour = SERIES[_SERIES_OF[solver]]["color"]
+                colour = colour_of(solver)
                 axis.plot(line["batch_size"], line["ratio"], "o-", ms=4, color=colour, label=solver)
                 axis.plot(line["batch_size"], line["reported_ratio"], "*--", ms=7, lw=1, color=colour)
             axis.set(yscale="log", title=f"p = {p}")

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from cdfsg.paper.measure.speed import LEVELS, exponents, fit
-from cdfsg.paper.show.figures import SERIES, STYLE, batch_size_axis, finish, panels
+from cdfsg.paper.measure.speed import LEVELS, Fit, exponents
+from cdfsg.paper.show.figures import STYLE, batch_size_axis, colour_of, finish, panels
 from cdfsg.paper.show.pages import NAMES
 
 _DTYPES = {"float32": "#0072B2", "float64": "#56B4E9"}
@@ -74,8 +74,7 @@ def _style(method: str, setting: str) -> dict[str, object]:
     """Colour, line and label of a method; dashed is a tuned setting beside a default one."""
     dashes = "--" if setting.startswith("tuned") else "-"
     if method not in _OTHERS:
-        series = next(style for (solver, _), style in SERIES.items() if solver == method)
-        return {"color": series["color"], "ls": dashes, "label": method}
+        return {"color": colour_of(method), "ls": dashes, "label": method}
     colour, marker = _OTHERS[method]
     if marker:
         return {"color": colour, "marker": marker, "ms": 9, "ls": "", "label": method}
@@ -94,8 +93,7 @@ def roofline(table: pd.DataFrame, title: str) -> Figure:
             axes[0, column].set_title(NAMES.get(dataset, dataset))
         axes[0, 0].set_ylabel("Gflop/s")
         axes[1, 0].set_ylabel("share of the roofline")
-        handles = [Line2D([], [], color=SERIES[name, variant]["color"], lw=2, label=name)
-                   for name, variant in (("CDFSG", "grid"), ("CDFSG-Ada", "grid"), ("Landing", "fixed"))]  # fmt: skip
+        handles = [Line2D([], [], color=colour_of(name), lw=2, label=name) for name in dict.fromkeys(table["solver"])]
         handles += [Line2D([], [], color="black", marker=marker, ls="", ms=5, label=f"{lanes} lane" + "s" * (lanes > 1))
                     for lanes, marker in _MARKERS.items()]  # fmt: skip
         return finish(figure, title, handles)
@@ -109,7 +107,7 @@ def _roof(axis: Axes, panel: pd.DataFrame, table: pd.DataFrame) -> None:
         axis.plot(x, np.minimum(peak, x * table[column].median()) / 1e9, color="black", lw=1, ls=dashes)
     for (solver, lanes), rows in panel.groupby(["solver", "lanes"]):
         axis.plot(rows["intensity"], rows["flops"] / rows["step_seconds"] / 1e9, _MARKERS[lanes], ms=4.5,
-                  color=_colour(str(solver)), alpha=0.8)  # fmt: skip
+                  color=colour_of(str(solver)), alpha=0.8)  # fmt: skip
     axis.set(xscale="log", yscale="log", xlabel="flops per byte")
     axis.grid(alpha=0.25)
 
@@ -117,13 +115,10 @@ def _roof(axis: Axes, panel: pd.DataFrame, table: pd.DataFrame) -> None:
 def _shares(axis: Axes, panel: pd.DataFrame) -> None:
     narrow = panel[panel["p"] == panel["p"].min()]
     for (solver, lanes), rows in narrow.groupby(["solver", "lanes"]):
-        axis.plot(rows["batch_size"], rows["share"], marker=_MARKERS[lanes], ms=4.5, lw=1.2, color=_colour(str(solver)))
+        colour = colour_of(str(solver))
+        axis.plot(rows["batch_size"], rows["share"], marker=_MARKERS[lanes], ms=4.5, lw=1.2, color=colour)
     axis.set(ylim=(0, 1.05), title=f"p = {panel['p'].min()}")
     batch_size_axis(axis, panel["batch_size"])
-
-
-def _colour(solver: str) -> str:
-    return str(SERIES[solver, "fixed" if solver == "Landing" else "grid"]["color"])
 
 
 def growth(table: pd.DataFrame, title: str) -> Figure:
@@ -150,8 +145,8 @@ def growth(table: pd.DataFrame, title: str) -> Figure:
 def _growth_line(axis: Axes, line: pd.DataFrame, found: pd.Series, quantity: str) -> None:
     solver = str(line["solver"].iloc[0])
     upper = line[line["upper"]]
-    law = fit(upper["value"], upper[quantity])
     words = f"{solver}: {found['exponent']:.2f} ± {found['half_width']:.2f}"
-    axis.plot(line["value"], line[quantity], "o", ms=4, color=_colour(solver), mfc="none")
-    axis.plot(upper["value"], upper[quantity], "o", ms=4, color=_colour(solver))
-    axis.plot(upper["value"], law.at(upper["value"].to_numpy()), lw=1.2, color=_colour(solver), label=words)
+    axis.plot(line["value"], line[quantity], "o", ms=4, color=colour_of(solver), mfc="none")
+    axis.plot(upper["value"], upper[quantity], "o", ms=4, color=colour_of(solver))
+    law = Fit(*found[["exponent", "half_width", "scale", "points"]])
+    axis.plot(upper["value"], law.at(upper["value"].to_numpy()), lw=1.2, color=colour_of(solver), label=words)
