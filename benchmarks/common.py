@@ -13,9 +13,10 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from cdfsg.datasets import Provenance, Views
+from cdfsg.merits import Identity
 from cdfsg.paper.experiments import REPORTED_ORDER, REPORTED_STARTS
 from cdfsg.paper.measure import speed
-from cdfsg.problems import Identity, SampledGCCA
+from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS, lanes
 
 

@@ -14,10 +14,11 @@ import numpy as np
 
 from cdfsg.datasets import Views
 from cdfsg.linalg import Array
+from cdfsg.merits import Identity
+from cdfsg.paper.compute import views_of
 from cdfsg.paper.experiments import GRID, REPORTED_ORDER, REPORTED_STARTS
 from cdfsg.paper.measure import direct
-from cdfsg.paper.run import views_of
-from cdfsg.problems import Identity, SampledGCCA
+from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS, lanes
 
 BATCH_SIZE, P = 100, 5

@@ -29,11 +29,12 @@ from sklearn.cross_decomposition import CCA
 from cdfsg import metrics
 from cdfsg.datasets import Views
 from cdfsg.linalg import Array
+from cdfsg.merits import Identity
 from cdfsg.paper import archive
+from cdfsg.paper.compute import covariance_of, eigenvalues_of, trace_steps, views_of
 from cdfsg.paper.experiments import EXPERIMENTS, REPORTED_ORDER, REPORTED_STARTS
-from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.select import select
-from cdfsg.problems import Identity, SampledGCCA
+from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS, lanes
 
 DATASET, BATCH_SIZE, P = "mnist", 100, 5
@@ -93,7 +94,7 @@ def engine(name: str, setting: tuple[float, ...]) -> list[Point]:
     solver, views = SOLVERS[name](), fresh_views()
     centring = common.seconds_of(lambda: views.mean)
     steps = views.n_samples // BATCH_SIZE
-    at = sorted({round(k * steps / POINTS) for k in range(POINTS + 1)})
+    at = trace_steps(steps, POINTS)
     X0 = lanes.initial_points(solver, views.n_features, P, REPORTED_STARTS[:1])
     settings = {key: np.array([value]) for key, value in zip(solver.settings, setting, strict=True)}
     problem = SampledGCCA(views.sizes, Identity())

@@ -16,8 +16,8 @@ import numpy as np
 
 from cdfsg.datasets import Views
 from cdfsg.linalg import Array
+from cdfsg.paper.compute import views_of
 from cdfsg.paper.measure.speed import Work, roofline_seconds
-from cdfsg.paper.run import views_of
 
 SETTINGS = {"CDFSG": (0.5, 0.005), "CDFSG-Ada": (0.5, 0.001), "Landing": (0.001, 1.0)}
 """Step sizes so short that no lane diverges in the few steps timed."""

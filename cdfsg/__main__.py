@@ -13,10 +13,11 @@ from joblib import Parallel, delayed
 from cdfsg.datasets import DATASETS, DownloadError, load
 from cdfsg.files import QUICK, RECORDS, RUNS, write_atomically
 from cdfsg.paper import archive, distribute, exact, experiments
+from cdfsg.paper.compute import key_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.results import claims, reasons, verdicts
-from cdfsg.paper.run import key_of, run_ablations, run_betas, run_experiment
+from cdfsg.paper.run import run_ablations, run_betas, run_experiment
 from cdfsg.paper.select import select
 from cdfsg.paper.show import notebooks, site, words
 from cdfsg.theory import statements

@@ -8,7 +8,8 @@ so they are computed once (`compress`) and right-multiplying X by N turns each i
 import numpy as np
 
 from cdfsg.linalg import Array, eye_like, inv_sqrt, lane_gram, require_sizes, sym, truncated_inv_sqrt, view_slices
-from cdfsg.problems import Merit, pair_weights
+from cdfsg.merits import Merit
+from cdfsg.problems import pair_weights
 
 SPECTRUM_RTOL = 1e-10
 """Relative eigenvalue below which a covariance direction counts as empty (constant pixels)."""
@@ -180,7 +181,7 @@ def objective_bound(eigenvalues: Array, p: int, m: int, merit: Merit) -> float:
         As `generalised_eigenvalues` gives them.
     p, m : int
         Columns and views.
-    merit : Identity or Huber
+    merit : Merit
     """
     if merit.name == "identity":
         return -float(eigenvalues[:p].sum())

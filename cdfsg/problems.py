@@ -9,12 +9,13 @@ two forms that share their definition:
   solvers.  No n-by-n matrix is formed.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from cdfsg.linalg import Array, lane_gram, require_positive, require_sizes, view_slices
+from cdfsg.linalg import Array, lane_gram, require_sizes, view_slices
+from cdfsg.merits import Merit
 
 
 class Problem(Protocol):
@@ -37,11 +38,19 @@ class Problem(Protocol):
 class SampledProblem(Protocol):
     """A problem seen through minibatches, in lanes.
 
-    A minibatch is an array Z of shape (l, n).  Everything that a solver needs factors through projections
+    A minibatch is an array Z of l rows.  Everything that a solver needs factors through projections
     ``P = project(Z, X)``, which cost one matrix product for all lanes; ``lift`` is the adjoint product.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Widths of the blocks of columns that make up a row of data, the views.
+    n : int
+        Rows of X; in GCCA as many as a row of data has columns.
     """
 
     sizes: tuple[int, ...]
+    n: int
 
     def project(self, Z: Array, X: Array) -> Array:
         """Projections P of the minibatch: X of shape (n, lanes, p) gives (l, m, lanes, p)."""
@@ -65,77 +74,6 @@ class SpannedProblem(SampledProblem, Protocol):
 
     def kernel(self, Z: Array, W: Array) -> Array:
         """The matrices K_i with ``project(Z, lift(W, R))[:, i] = K_i R[:, i]``, shape (m, len(Z), len(W))."""
-
-
-# --- merit functions of GCCA -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Identity:
-    """The merit g(t) = t: classical (generalised) canonical correlation analysis."""
-
-    name = "identity"
-
-    def value(self, t: Array) -> Array:
-        """Return g(t)."""
-        return t
-
-    def slope(self, t: Array) -> Array:
-        """Return g'(t)."""
-        return np.ones_like(t)
-
-    def curvature(self, t: Array) -> Array:
-        """Return g''(t)."""
-        return np.zeros_like(t)
-
-
-@dataclass(frozen=True)
-class Huber:
-    """The Huber merit: t^2/2 up to the threshold mu, then mu (|t| - mu/2); a smooth form of mu |t|.
-
-    Attributes
-    ----------
-    mu : float
-        Threshold, in units of a covariance of projections; positive.
-    """
-
-    mu: float
-    name = "huber"
-
-    def __post_init__(self) -> None:
-        """Refuse a threshold that is not positive."""
-        require_positive(mu=self.mu)
-
-    def value(self, t: Array) -> Array:
-        """Return g(t)."""
-        return np.where(np.abs(t) <= self.mu, t**2 / 2, self.mu * (np.abs(t) - self.mu / 2))
-
-    def slope(self, t: Array) -> Array:
-        """Return g'(t), which is t clipped to [-mu, mu]."""
-        return np.clip(t, -self.mu, self.mu)
-
-    def curvature(self, t: Array) -> Array:
-        """Return g''(t), taken as 1 at the kinks |t| = mu, where it does not exist."""
-        return (np.abs(t) <= self.mu).astype(t.dtype)
-
-
-Merit = Identity | Huber
-MERITS: dict[str, type[Identity] | type[Huber]] = {"identity": Identity, "huber": Huber}
-
-
-def make_merit(name: str, mu: float) -> Merit:
-    """Merit by name; `mu` is used by the Huber merit alone.
-
-    Raises
-    ------
-    ValueError
-        If the name is not registered in `MERITS`.
-    """
-    if name not in MERITS:
-        raise ValueError(f"unknown merit {name!r}; known merits: {', '.join(MERITS)}")
-    kind = MERITS[name]
-    takes = {field.name for field in fields(kind)}
-    return kind(**({"mu": mu} if "mu" in takes else {}))
 
 
 # --- exact problems --------------------------------------------------------------------------------------
@@ -208,7 +146,7 @@ class GCCA:
         Second moments S of the stacked views, symmetric.
     sizes : tuple of int
         Widths n_1, ..., n_m of the views; they sum to n.
-    merit : Identity or Huber
+    merit : Merit
     weights : array (m, m), optional
         Symmetric c_ij; the diagonal is ignored.  Ones by default.
 
@@ -224,8 +162,7 @@ class GCCA:
         covariance = np.asarray(covariance)
         _require_symmetric("covariance", covariance)
         require_sizes(sizes, len(covariance))
-        if len(sizes) < 2:
-            raise ValueError(f"GCCA needs at least two views, got the sizes {tuple(sizes)}")
+        _require_gcca(sizes, merit)
         self.covariance = covariance
         self.sizes = tuple(sizes)
         self.merit = merit
@@ -242,14 +179,14 @@ class GCCA:
 
     @property
     def lipschitz(self) -> float:
-        """``2 || c_ij S_ij ||_2`` for the identity merit.
+        """``c || c_ij S_ij ||_2``, with ``c = 2`` for the identity merit.
 
         Raises
         ------
         ValueError
-            For the Huber merit, whose gradient is not globally Lipschitz: t itself grows with X.
+            For merits with which the gradient is not globally Lipschitz, such as Huber's.
         """
-        if self.merit.name != "identity":
+        if self.merit.lipschitz is None:
             raise ValueError(
                 f"the gradient of GCCA with the {self.merit.name} merit is not globally Lipschitz (the paper's "
                 "Assumption 1.1 fails), so no L_g and no threshold exist; use the identity merit"
@@ -257,7 +194,7 @@ class GCCA:
         cross = np.zeros_like(self.covariance)
         for i, j in self._pairs():
             cross[self.slices[i], self.slices[j]] = self.weights[i, j] * self._block(i, j)
-        return 2 * float(np.linalg.norm(cross, 2))
+        return self.merit.lipschitz * float(np.linalg.norm(cross, 2))
 
     def value(self, X: Array) -> float:
         """f(X)."""
@@ -310,10 +247,18 @@ class SampledGCCA:
     ----------
     sizes, merit, weights
         As in `GCCA`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two views, or one without a column, or `merit` is none.
     """
 
     def __init__(self, sizes: tuple[int, ...], merit: Merit, weights: Array | None = None) -> None:
+        require_sizes(sizes, sum(sizes))
+        _require_gcca(sizes, merit)
         self.sizes = tuple(sizes)
+        self.n = sum(sizes)
         self.merit = merit
         self.weights = pair_weights(len(sizes), weights)
         self.slices = view_slices(self.sizes)
@@ -399,6 +344,13 @@ def pair_weights(m: int, weights: Array | None) -> Array:
         raise ValueError(f"weights must have shape {(m, m)}, one c_ij per pair of views, got {weights.shape}")
     _require_symmetric("weights", weights)
     return weights
+
+
+def _require_gcca(sizes: tuple[int, ...], merit: Merit) -> None:
+    if len(sizes) < 2:
+        raise ValueError(f"GCCA needs at least two views, got the sizes {tuple(sizes)}")
+    if not hasattr(merit, "slope"):
+        raise ValueError(f"merit must be a merit function, got {merit!r}; cdfsg.merits.make_merit finds one by name")
 
 
 def _require_symmetric(name: str, a: Array) -> None:

@@ -5,8 +5,9 @@ import pytest
 
 from cdfsg import metrics
 from cdfsg.linalg import inv_sqrt, truncated_inv_sqrt
+from cdfsg.merits import MERITS, Huber, Identity, make_merit
 from cdfsg.penalty import Penalty
-from cdfsg.problems import GCCA, MERITS, Huber, Identity, Quadratic, SampledGCCA, make_merit
+from cdfsg.problems import GCCA, Quadratic, SampledGCCA
 
 
 @pytest.mark.parametrize("name", MERITS)

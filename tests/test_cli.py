@@ -120,7 +120,7 @@ def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders):
 
 def test_the_status_tells_records_of_other_code(call, monkeypatch):
     call("run", "--jobs", "1")
-    monkeypatch.setattr("cdfsg.paper.records.code_digest", lambda: "other")
+    monkeypatch.setattr("cdfsg.paper.compute.code_digest", lambda *modules: "other")
     _, out, _ = call("status")
     assert "0 of 5 blocks" in out and "of other code or data" in out
 

@@ -6,7 +6,8 @@ from sklearn.cross_decomposition import CCA
 from cdfsg import metrics
 from cdfsg.datasets import load
 from cdfsg.linalg import inv_sqrt
-from cdfsg.problems import GCCA, Huber, Identity
+from cdfsg.merits import Huber, Identity
+from cdfsg.problems import GCCA
 
 SIZES = (5, 4)
 

@@ -6,17 +6,8 @@ import numpy as np
 import pytest
 
 from cdfsg import metrics
-from cdfsg.problems import (
-    GCCA,
-    MERITS,
-    Huber,
-    Identity,
-    Linear,
-    Quadratic,
-    SampledGCCA,
-    make_merit,
-    pair_weights,
-)
+from cdfsg.merits import MERITS, Huber, Identity, make_merit
+from cdfsg.problems import GCCA, Linear, Quadratic, SampledGCCA, pair_weights
 
 SIZES = (4, 3, 5)
 N, P = sum(SIZES), 3

@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 
 from cdfsg import metrics
 from cdfsg.files import write_atomically
-from cdfsg.paper.records import code_digest
-from cdfsg.paper.run import data_key, eigenvalues_of, views_of
-from cdfsg.problems import Identity
+from cdfsg.merits import Identity
+from cdfsg.paper.compute import data_key, eigenvalues_of, views_of
+from cdfsg.paper.fingerprint import code_digest
 
 COLUMNS = (
     "dataset", "p", "fval", "fea", "pcc", "seconds_covariance", "seconds_eigen", "seconds", "provenance", "of",

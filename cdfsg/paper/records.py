@@ -9,17 +9,20 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
 
 from cdfsg.files import write_atomically
 from cdfsg.paper.experiments import DIVERGED_FEA, Block
+from cdfsg.solvers import SOLVERS
+
+SETTINGS = tuple(dict.fromkeys(name for solver in SOLVERS.values() for name in solver.settings))
+"""Hyper-parameters of the registered solvers: a record has a column of each, empty where a solver has none of it."""
 
 COLUMNS = (
     "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "start",
-    "s1", "s2", "eta", "omega", "eta_q", "eta_t", "samples", "status", "stopped_at",
+    *SETTINGS, "samples", "status", "stopped_at",
     "quality", "bound", "pcc", "pcc_paired",
     "fval", "fea", "fea_spectral", "pcc_post", "fea_post", "fea_spectral_post", "fval_post",
     "pcc_orth", "fea_orth", "fval_orth",
@@ -27,7 +30,6 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of a record: one row per run, or per run and point of a curve."""
 
-SETTINGS = ("s1", "s2", "eta", "omega", "eta_q", "eta_t")
 SAME_RUN = ["batch_size", "p", "solver", "variant", *SETTINGS]
 """Columns that the runs of one cell of a grid share."""
 
@@ -36,24 +38,10 @@ _TEXT = ("dataset", "merit", "solver", "role", "variant", "status", "provenance"
 VOLATILE = ("block_seconds",)
 """Columns that differ between two runs of the same code: wall times."""
 
-_NUMERICS = ("linalg.py", "problems.py", "penalty.py", "metrics.py", "datasets/views.py", "solvers", "paper/run.py")
 
-
-@lru_cache(maxsize=1)
-def code_digest() -> str:
-    """Digest of the source files that decide a record's numbers."""
-    package = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256()
-    for name in _NUMERICS:
-        path = package / name
-        for file in sorted(path.glob("*.py")) if path.is_dir() else [path]:
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
-
-
-def content_key(block: Block, data: str) -> str:
-    """Sixteen hex digits that name the record of a block on given data (in words that tell any two apart)."""
-    content = json.dumps([asdict(block), DIVERGED_FEA, data, code_digest()], sort_keys=True)
+def content_key(block: Block, data: str, code: str) -> str:
+    """Sixteen hex digits that name a block's record; `data` and `code` are words that tell any two apart."""
+    content = json.dumps([asdict(block), DIVERGED_FEA, data, code], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -103,8 +91,9 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
             frame = pd.read_csv(path, dtype={"key": str})  # a key can look like a number
         except (ValueError, OSError) as error:
             raise ValueError(f"{path} is not a readable record ({error}); delete it and run again") from error
-        if tuple(frame.columns) != COLUMNS:
+        if tuple(frame.columns) != tuple(name for name in COLUMNS if name in frame or name not in SETTINGS):
             raise ValueError(f"{path} does not have the columns of a record; delete it and run again")
+        frame = frame.reindex(columns=list(COLUMNS))  # settings of solvers that came later are empty
         if not _is_complete(frame):
             raise ValueError(f"{path} is cut short or damaged; delete it and run again")
         frames.append(frame)

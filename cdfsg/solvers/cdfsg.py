@@ -91,16 +91,16 @@ class CDFSG:
         array (s, lanes, p, p)
             ``state.C`` after each.
         """
-        size, ahead = draws.size, len(draws.rows[: draws.size][draws.theta])
-        before = problem.project(draws.rows[: draws.size][draws.theta], state.X)
+        first = draws.rows[: draws.size][draws.theta]
+        before, ahead = problem.project(first, state.X), len(first)
         values = []
-        for begin, draw in zip(range(0, len(draws.rows), size), draws, strict=True):
+        for part, draw in zip(draws.parts(), draws, strict=True):
             self._move(state)
-            P = problem.project(draws.rows[begin : begin + size + ahead], state.X)
-            state.C = problem.constraint(P[:size][draw.theta])
+            P = problem.project(draws.rows[part.start : part.stop + ahead], state.X)
+            state.C = problem.constraint(P[: draws.size][draw.theta])
             track(state, problem.constraint(before))
-            self._direct(problem, state, draw, P[:size])
-            before = P[size:]
+            self._direct(problem, state, draw, P[: draws.size])
+            before = P[draws.size :]
             values.append(state.C)
         return np.stack(values)
 

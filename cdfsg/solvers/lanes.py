@@ -176,29 +176,34 @@ def run(
             "initial_points makes one"
         )
     n, lanes, p = X0.shape
-    if n != views.n_features or p > n:
-        raise ValueError(f"X0 has {n} rows and p = {p}, but {views.name} has {views.n_features} features")
+    if n != problem.n or p > n:
+        raise ValueError(f"X0 has {n} rows and p = {p}, but X of this problem has {problem.n} rows and at most that p")
     values = _check_settings(solver, settings, lanes, dtype)
     solver.check(problem, views, batch_size, p)
     if tuple(problem.sizes) != views.sizes:
         raise ValueError(
             f"the problem has views of sizes {problem.sizes}, {views.name} of {views.sizes}; make it with views.sizes"
         )
+    if not (order is None or (isinstance(order, int | np.integer) and order >= 0)):
+        raise ValueError(f"order must be None or a seed, a whole number from 0 on, got {order!r}")
     first = next(views.batches(batch_size, None if order is None else [order, 2], dtype))
+    in_all = views.n_samples // batch_size
+    if any(not 0 <= at <= in_all for at in trace_at):
+        raise ValueError(f"trace_at must lie in 0..{in_all}, the steps of a pass, got {sorted(trace_at)}")
     began = time.perf_counter()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         state = solver.start(problem, X0.astype(dtype, order="C"), values, first)
         recorder = _Recorder(X0.shape, set(trace_at), batch_size)
         recorder.record(0, state)
-        in_all = views.n_samples // batch_size
+        many = _of_many(solver)
         for number in range(solver.passes):
             last = number == solver.passes - 1
             done = 0
             for draws in _draws(solver, views, batch_size, order, shared, dtype, trace_at):
-                if isinstance(solver, SolverOfMany):
-                    C = solver.steps(problem, state, draws)
-                else:
+                if many is None:
                     C = step_by_step(solver, problem, state, draws, number)
+                else:
+                    C = many.steps(problem, state, draws)
                 recorder.drop_escaped(state, C, number * in_all + done)
                 done += len(draws)
                 if last:
@@ -248,6 +253,14 @@ def step_by_step(solver: Solver[S], problem: SampledProblem, state: S, draws: Dr
         solver.step(problem, state, draw, number)
         values.append(state.C)
     return np.stack(values)
+
+
+def _of_many(solver: Solver[Any]) -> SolverOfMany | None:
+    """The solver, if its `steps` makes the steps of its `step`: not so where a class overrides `step` alone."""
+    if not isinstance(solver, SolverOfMany):
+        return None
+    latest = next(kind for kind in type(solver).__mro__ if {"step", "steps"} & vars(kind).keys())
+    return solver if "steps" in vars(latest) else None
 
 
 def _draws(

@@ -23,6 +23,7 @@ class PrescribedDirections:
 
     def __init__(self, n: int) -> None:
         self.sizes: tuple[int, ...] = (n,)
+        self.n = n
 
     def project(self, Z: Array, X: Array) -> Array:
         """Zero, shape (1, 1, lanes, p)."""

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from cdfsg.linalg import Array
+from cdfsg.merits import Huber, Identity, Merit
 from cdfsg.penalty import Penalty
-from cdfsg.problems import GCCA, Huber, Identity, Linear, Merit
+from cdfsg.problems import GCCA, Linear
 from cdfsg.theory import counterexamples
 from cdfsg.theory.check import Check, Statement, Tally, at_most, concluded
 from cdfsg.theory.definitions import quadratic_minimiser

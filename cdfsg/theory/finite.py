@@ -53,6 +53,7 @@ class FinitePencil:
                 f"{self.V.shape} and {self.sign!r}"
             )
         self.sizes: tuple[int, ...] = (self.U.shape[2],)
+        self.n = self.U.shape[2]
 
     @property
     def outcomes(self) -> int:

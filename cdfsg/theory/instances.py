@@ -12,8 +12,9 @@ from itertools import cycle, islice, product
 import numpy as np
 
 from cdfsg.linalg import Array, inv_sqrt, scale_spectrum, sym
+from cdfsg.merits import Huber, Identity
 from cdfsg.penalty import Penalty
-from cdfsg.problems import GCCA, Huber, Identity, Linear, Problem, Quadratic
+from cdfsg.problems import GCCA, Linear, Problem, Quadratic
 
 COUNT = 1200
 """Instances per statement, at least: every combination of objective, size, spectrum of M and beta occurs."""

@@ -7,8 +7,9 @@ import pandas as pd
 from scipy.optimize import brentq
 
 from cdfsg.linalg import Array, inv_sqrt
+from cdfsg.merits import Merit
 from cdfsg.penalty import Penalty
-from cdfsg.problems import Linear, Merit, Quadratic
+from cdfsg.problems import Linear, Quadratic
 from cdfsg.theory import saddles, sharpness
 from cdfsg.theory.assumptions import least_bounded_beta, two_features
 from cdfsg.theory.first_order import sharp_beta_of_quadratics

@@ -6,8 +6,9 @@ from itertools import combinations
 import numpy as np
 
 from cdfsg.linalg import Array, sym
+from cdfsg.merits import Huber, Identity, Merit
 from cdfsg.penalty import Penalty
-from cdfsg.problems import GCCA, Huber, Identity, Merit, SampledGCCA
+from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers.cdfsg import sampled_direction
 from cdfsg.solvers.draws import Draw
 from cdfsg.theory import algorithm_counterexamples as counterexamples

@@ -6,7 +6,8 @@ import pytest
 from joblib import Parallel, delayed
 
 from cdfsg.datasets import DATASETS, Provenance, Views, load
-from cdfsg.problems import Identity, SampledGCCA
+from cdfsg.merits import Identity
+from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.lanes import initial_points, run
 

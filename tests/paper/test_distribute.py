@@ -15,9 +15,10 @@ from distributed import Client
 
 from cdfsg import __main__ as cli
 from cdfsg.files import ROOT
-from cdfsg.paper import distribute, records, run
+from cdfsg.paper import compute, distribute, records, run
+from cdfsg.paper.compute import key_of
 from cdfsg.paper.experiments import Block
-from cdfsg.paper.run import key_of, run_blocks
+from cdfsg.paper.run import run_blocks
 
 BLOCK = Block("synthetic", "identity", 100, 2, "CDFSG", "reported", "grid", 1, (1, 2), ((0.5, 0.02), (0.25, 0.01)))
 BLOCKS = [replace(BLOCK, order=order) for order in range(1, 31)]
@@ -158,7 +159,7 @@ def test_a_worker_with_other_code_is_refused_and_leaves_no_record(scheduler, wor
 
 
 def test_a_block_on_other_data_than_those_of_the_process_that_asked_is_refused(monkeypatch):
-    views = run.views_of("synthetic")
+    views = compute.views_of("synthetic")
     here = run._origin(BLOCK)
     other = replace(views, provenance=replace(views.provenance, checksum="sha256:0"))
     monkeypatch.setattr(run, "views_of", lambda *_: other)

@@ -8,15 +8,16 @@ import pytest
 
 from cdfsg.datasets import DownloadError
 from cdfsg.files import RECORDS
+from cdfsg.merits import make_merit
 from cdfsg.paper import archive
+from cdfsg.paper.compute import compute, evaluate, key_of, solver_of, views_of
 from cdfsg.paper.exact import data_and_code
 from cdfsg.paper.experiments import EXPERIMENTS, LANDING_FIXED
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.results import tables
 from cdfsg.paper.results.verdicts import verdicts
-from cdfsg.paper.run import compute, evaluate, key_of, solver_of, views_of
 from cdfsg.paper.select import METRICS, select
-from cdfsg.problems import SampledGCCA, make_merit
+from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.lanes import SolverOfMany, initial_points, run
 

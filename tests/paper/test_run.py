@@ -12,8 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from cdfsg.files import ROOT
 from cdfsg.paper import distribute, records, run
+from cdfsg.paper.compute import compute, key_of, solver_of
 from cdfsg.paper.experiments import Block
-from cdfsg.paper.run import compute, key_of, run_blocks, run_experiment, solver_of
+from cdfsg.paper.run import run_blocks, run_experiment
 from cdfsg.paper.select import select
 from tests.paper.fakes import TINY
 
@@ -95,7 +96,7 @@ def test_a_run_that_diverges_says_so_has_no_metrics_and_does_not_touch_its_neigh
 
 
 def test_a_run_that_ends_too_far_from_the_constraint_has_diverged_though_it_was_never_stopped(monkeypatch):
-    monkeypatch.setattr(run, "DIVERGED_FEA", 0.0)
+    monkeypatch.setattr("cdfsg.paper.compute.DIVERGED_FEA", 0.0)
     frame = compute(BLOCK)
     assert set(frame["status"]) == {"diverged"} and set(frame["stopped_at"]) == {-1}
     assert frame.loc[:, "pcc":"fval_orth"].isna().all(axis=None)

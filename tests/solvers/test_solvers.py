@@ -7,8 +7,9 @@ from threadpoolctl import threadpool_limits
 from cdfsg import metrics
 from cdfsg.datasets import load, make_views
 from cdfsg.linalg import eye_like
+from cdfsg.merits import Huber, Identity
 from cdfsg.penalty import Penalty
-from cdfsg.problems import GCCA, Huber, Identity, SampledGCCA
+from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda, sampled_direction
 from cdfsg.solvers.draws import Draw

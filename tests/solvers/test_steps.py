@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cdfsg.datasets import load
-from cdfsg.problems import Huber, Identity, SampledGCCA
+from cdfsg.merits import Huber, Identity
+from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.solvers.draws import Draw, Draws

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdfsg.linalg import sym
-from cdfsg.problems import Huber
+from cdfsg.merits import Huber
 from cdfsg.theory import sampling
 from cdfsg.theory.check import FALSE, HOLDS
 

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from cdfsg.merits import Huber, Identity
 from cdfsg.penalty import Penalty
-from cdfsg.problems import Huber, Identity, Linear, Quadratic
+from cdfsg.problems import Linear, Quadratic
 from cdfsg.theory import saddles, sharpness, stationary
 from cdfsg.theory.assumptions import is_bounded_below, least_bounded_beta, two_features
 from cdfsg.theory.first_order import sharp_beta_of_quadratics

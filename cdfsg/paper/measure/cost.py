@@ -21,10 +21,11 @@ import pandas as pd
 
 from cdfsg.files import PAPER, RECORDS, write_atomically
 from cdfsg.linalg import Array, lane_gram, lane_product
+from cdfsg.merits import MERITS, make_merit
 from cdfsg.paper.experiments import BETA, MU
 from cdfsg.paper.measure.counting import CountedProblem, Ledger, counted
 from cdfsg.penalty import dissolving_factor, multiplier
-from cdfsg.problems import MERITS, SampledGCCA, SampledProblem, make_merit
+from cdfsg.problems import SampledGCCA, SampledProblem
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda, TrackingState, track
 from cdfsg.solvers.draws import Draw
 

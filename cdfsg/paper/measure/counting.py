@@ -163,7 +163,7 @@ class CountedProblem:
     """
 
     def __init__(self, problem: SampledGCCA, ledger: Ledger, draw: Draw) -> None:
-        self.sizes = problem.sizes
+        self.sizes, self.n = problem.sizes, problem.n
         self._problem, self._ledger = problem, ledger
         self._both, self._theta, self._xi = len(draw.rows), draw.theta, draw.xi
 

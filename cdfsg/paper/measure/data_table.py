@@ -14,9 +14,9 @@ from cdfsg import metrics
 from cdfsg.datasets import Views, mediamill
 from cdfsg.files import PAPER, RECORDS, write_atomically
 from cdfsg.linalg import Array
+from cdfsg.merits import Identity
+from cdfsg.paper.compute import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS
-from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
-from cdfsg.problems import Identity
 
 NAMES = tuple(dict.fromkeys(experiment.dataset for experiment in EXPERIMENTS.values()))
 """The paper's data sets."""

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
+from cdfsg.paper.compute import eigenvalues_of
 from cdfsg.paper.experiments import MU, Experiment
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.results.reported import printed
 from cdfsg.paper.results.verdicts import JUDGED_VARIANT, ROW, higher_is_better, is_comparable, judged_ours, timing
-from cdfsg.paper.run import eigenvalues_of
 from cdfsg.paper.select import select, stands, summarise
 from cdfsg.solvers import SOLVERS
 

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from cdfsg.datasets import mnist, nmnist
 from cdfsg.linalg import Array
 from cdfsg.metrics import SPECTRUM_RTOL
-from cdfsg.paper.run import views_of
+from cdfsg.paper.compute import views_of
 from cdfsg.paper.show.figures import STYLE, finish, panels
 
 COLOURS = {"mediamill": "#009E73", "mnist": "#0072B2", "nmnist": "#D55E00"}

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from cdfsg.linalg import Array
+from cdfsg.merits import Huber
 from cdfsg.paper.experiments import grid_of
 from cdfsg.paper.show.figures import SERIES, STYLE, finish, panels
-from cdfsg.problems import Huber
 from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory.rates import HORIZONS, rate
 from cdfsg.theory.sampling import QUADRATIC, example, gradient_bias, shared_bias, without_replacement

@@ -8,9 +8,9 @@ import pytest
 from cdfsg import metrics
 from cdfsg.datasets import DownloadError, Provenance, Views, make_views, nmnist
 from cdfsg.paper import archive
+from cdfsg.paper.compute import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.measure import data_table
-from cdfsg.paper.run import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.show import data_figures
 
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from cdfsg.datasets import load
+from cdfsg.merits import Identity
 from cdfsg.paper.measure import direct
-from cdfsg.problems import Identity, SampledGCCA
+from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS, lanes
 
 SETTING = (0.5, 0.05)

@@ -7,15 +7,16 @@ import pytest
 
 from cdfsg.datasets import load
 from cdfsg.linalg import truncated_inv_sqrt
+from cdfsg.merits import Huber, Identity
 from cdfsg.paper import archive
+from cdfsg.paper.compute import eigenvalues_of
 from cdfsg.paper.experiments import EXPERIMENTS, MU, QUICK
 from cdfsg.paper.results import tables
 from cdfsg.paper.results.verdicts import attainability, verdicts
-from cdfsg.paper.run import eigenvalues_of
 from cdfsg.paper.show import words
 from cdfsg.paper.show.figures import beta_curves, beta_ends
 from cdfsg.penalty import Penalty
-from cdfsg.problems import GCCA, Huber, Identity
+from cdfsg.problems import GCCA
 from tests.paper.fakes import TINY, fake
 from tests.paper.results.test_verdicts import CHOSEN, at, runs_of
 

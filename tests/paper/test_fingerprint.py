@@ -1,0 +1,73 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cdfsg.paper import fingerprint
+from cdfsg.paper.fingerprint import code_of
+
+MODULES = ("cdfsg.solvers.landing", "cdfsg.merits.huber")
+BEHIND = ("linalg", "metrics", "problems", "datasets/views", "solvers/lanes", "paper/compute")
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A copy of the package, and the digest of the code in it for a solver and a merit of its own."""
+    copy = tmp_path / "cdfsg"
+    shutil.copytree(Path(fingerprint.__file__).parent.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(fingerprint, "__file__", str(copy / "paper" / "fingerprint.py"))
+    monkeypatch.setattr(fingerprint, "_file_of", lambda module: find(copy, module))
+    return copy
+
+
+def find(copy, module):
+    file = copy.parent / (module.replace(".", "/") + ".py")
+    return file if file.exists() else None
+
+
+def digest():
+    return fingerprint.code_digest.__wrapped__(*MODULES)  # past the cache
+
+
+def append(file, text):
+    with open(file, "a") as stream:
+        stream.write(text)
+
+
+@pytest.mark.parametrize("name", [*BEHIND, "solvers/landing", "solvers/spans", "merits/huber"])
+def test_the_digest_changes_with_the_shared_code_and_all_that_a_solver_and_a_merit_are_made_of(package, name):
+    before = digest()
+    append(package / f"{name}.py", "\nCHANGED = 1\n")
+    assert digest() != before
+
+
+@pytest.mark.parametrize(
+    "name", ["solvers/rsg_plus", "solvers/__init__", "merits/identity", "merits/__init__", "paper/run", "paper/records"]
+)
+def test_the_digest_does_not_change_with_other_solvers_with_registrations_and_with_how_blocks_are_carried_out(
+    package, name
+):
+    before = digest()
+    append(package / f"{name}.py", "\nCHANGED = 1\n")
+    append(package / "solvers" / "fifth.py", "STEP = 1\n")
+    assert digest() == before
+
+
+@pytest.mark.parametrize("text", ["# a comment\n", "\n\n", '"""A word on the above."""\n'])
+def test_the_digest_does_not_change_with_comments_blank_lines_and_docstrings(package, text):
+    before = digest()
+    append(package / "problems.py", text)
+    assert digest() == before
+
+
+def test_strings_and_signs_of_comments_that_are_code_stay_code():
+    source = '"""Doc."""\n\nx = "# no comment"  # one\n\ndef f():\n    """Doc\n\n    more."""\n    return """kept"""\n'
+    assert code_of(source) == 'x = "# no comment"\ndef f():\n    return """kept"""'
+    assert code_of("def f(): 'doc'; return 1") == "def f(): 'doc'; return 1"
+
+
+def test_a_module_that_imports_in_any_form_brings_what_it_imports(package):
+    text = "from . import spans\nimport cdfsg.metrics\nfrom cdfsg import penalty\n"
+    (package / "solvers" / "fifth.py").write_text(text)
+    behind = fingerprint._files_behind("cdfsg.solvers.fifth")
+    assert {"fifth.py", "spans.py", "metrics.py", "penalty.py"} <= {file.name for file in behind}
