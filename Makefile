@@ -13,7 +13,7 @@ export MPLBACKEND = Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup data reproduce quick report test mutants bench clean
+.PHONY: help setup data reproduce quick report test mutants torture bench clean
 
 # Install a dependency group of pyproject.toml; the pip of Python 3.11 cannot do it by itself.
 define install-group
@@ -52,6 +52,9 @@ mutants: setup ## change the numerical code a little at a time: do the tests not
 	rm -rf mutants
 	$(PY) -m mutmut run --max-children 1
 	$(PY) benchmarks/mutants.py
+
+torture: setup ## kill, starve, corrupt and misuse it, in half an hour: what does it survive? (not in CI)
+	$(PY) -m pytest -n 2 --dist loadfile --torture tests/torture
 
 bench: setup ## time the runs beside other ways to do the same, and beside what one core can do
 	$(call install-group,bench)

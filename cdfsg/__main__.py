@@ -43,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name in ("run", "reproduce", "quick"):
             command.add_argument("--dask", metavar="ADDRESS",
                                  help="scheduler of a Dask cluster whose workers do the runs")  # fmt: skip
+        if name in ("run", "reproduce"):
+            command.add_argument("--published", action="store_true",
+                                 help="take over published runs of this code and data, times included")  # fmt: skip
     arguments = parser.parse_args(argv)
     try:
         arguments.action(arguments)
@@ -94,6 +97,8 @@ def _run(arguments: argparse.Namespace) -> None:
     kept = chosen(arguments.only)
     for number, experiment in enumerate(kept, start=1):
         print(f"Table {number} of {len(kept)}: {experiment.table}, {experiment.name}", file=sys.stderr, flush=True)
+        if arguments.published:
+            print(f"{archive.unpack(experiment, RUNS)} published blocks taken over", file=sys.stderr)
         with distribute.cluster(arguments.dask):
             runs = _run_one(experiment, arguments.jobs)
         print(f"{experiment.name}: {len(runs)} records in {archive.folder_of(experiment)}")

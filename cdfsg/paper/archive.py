@@ -37,6 +37,23 @@ def publish_more(experiment: Experiment, what: str, runs: pd.DataFrame) -> None:
     records.write(runs, folder_of(experiment) / f"{stem(experiment, runs)}-{what}.csv")
 
 
+def unpack(experiment: Experiment, folder: Path) -> int:
+    """Write the published blocks of an experiment into `folder`, as if they had been run here; returns how many.
+
+    A block whose file is there already stays.  Those of other code or data do no harm: nothing asks for their keys.
+    """
+    count = 0
+    for name in _stems(experiment):
+        for path in sorted(folder_of(experiment).glob(f"{name}*.csv")):
+            if path.stem.removeprefix(name) in ("", "-curves", "-betas", "-ablations"):
+                for key, block in records.read([path]).groupby("key", sort=False):
+                    target = folder / f"{key}.csv"
+                    if not target.exists():
+                        records.write(block, target)
+                        count += 1
+    return count
+
+
 def exists(experiment: Experiment) -> bool:
     """Whether there are records of an experiment."""
     return any((folder_of(experiment) / f"{name}.csv").exists() for name in _stems(experiment))

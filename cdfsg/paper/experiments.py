@@ -5,9 +5,11 @@ with the data sets: pixels/255 minus the column mean of the full data, for every
 match a few printed rows by accident but not the paper's Landing rows.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import product
+
+from cdfsg.solvers import SOLVERS
 
 # --- protocol -------------------------------------------------------------------------------------------
 
@@ -47,6 +49,67 @@ RSG_PLUS_GRID = tuple(product((0.5, 0.1, 0.05, 0.01, 0.005, 0.001), (0.1, 0.01, 
 
 OURS = ("CDFSG", "CDFSG-Ada")
 """The paper's own algorithms."""
+
+Setting = tuple[float, ...]
+"""A value of each of a solver's hyper-parameters."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a solver takes part in the experiments.
+
+    Attributes
+    ----------
+    grid : tuple of tuples
+        Settings among which the rule selects.  A solver without given settings reports runs at all of them.
+    given : mapping of str to tuple
+        Given settings by the name of the variant; the first stands for the solver in the verdicts.
+    """
+
+    grid: tuple[Setting, ...]
+    given: Mapping[str, Setting] = field(default_factory=dict)
+
+    @property
+    def stands(self) -> str:
+        """The variant that stands for the solver in the verdicts; the others are shown beside it."""
+        return next(iter(self.given), "grid")
+
+
+ENTRIES = {
+    "CDFSG": Entry(GRID),
+    "CDFSG-Ada": Entry(GRID),
+    "Landing": Entry(LANDING_GRID, LANDING_FIXED),
+    "RSG+": Entry(RSG_PLUS_GRID, {"permuted": RSG_PLUS_PUBLISHED}),
+}
+"""The paper's solvers."""
+
+OTHERS = tuple(name for name in SOLVERS if name not in ENTRIES)
+"""Registered solvers that the paper does not have."""
+
+
+def entry_of(solver: str) -> Entry:
+    """The entry of a solver; one that the paper does not have is treated like the paper's own, on its own grid.
+
+    Raises
+    ------
+    ValueError
+        If such a solver has no `grid`, or one whose points are not a value per setting.
+    """
+    if solver in ENTRIES:
+        return ENTRIES[solver]
+    kind = SOLVERS[solver]
+    grid = tuple(tuple(point) for point in getattr(kind, "grid", ()))
+    if not grid or any(len(point) != len(kind.settings) for point in grid):
+        raise ValueError(
+            f"the solver {solver!r} needs a class attribute `grid`, the settings to choose among: points with a value "
+            f"for each of {kind.settings}; got {getattr(kind, 'grid', None)!r}"
+        )
+    return Entry(grid)
+
+
+def stands_for(solver: str) -> str:
+    """The variant that stands for a solver in the verdicts."""
+    return entry_of(solver).stands
 
 REPORTED_ORDER = 1
 REPORTED_STARTS = tuple(range(1, 11))
@@ -300,22 +363,14 @@ class Experiment:
             )
 
 
-def grid_of(solver: str) -> tuple[tuple[float, ...], ...]:
-    """The 18-point grid of a solver; empty for one that runs with given settings only."""
-    return {"CDFSG": GRID, "CDFSG-Ada": GRID, "Landing": LANDING_GRID, "RSG+": RSG_PLUS_GRID}.get(solver, ())
-
-
 def _first_stage(experiment: Experiment, base: Block) -> list[Block]:
-    tuning = _tuning(experiment, base)
-    if base.solver == "RSG+":
-        permuted = replace(base, variant="permuted", settings=(RSG_PLUS_PUBLISHED,))
-        return [*tuning, permuted, replace(permuted, variant="file", order=None)]
-    if base.solver == "Landing":
-        fixed = [
-            replace(base, variant=variant, settings=(settings,)) for variant, settings in LANDING_FIXED.items()
-        ]
-        return tuning + fixed
-    return [*tuning, replace(base, settings=grid_of(base.solver))]
+    entry, tuning = entry_of(base.solver), _tuning(experiment, base)
+    if not entry.given:
+        return [*tuning, replace(base, settings=entry.grid)]
+    given = [replace(base, variant=variant, settings=(setting,)) for variant, setting in entry.given.items()]
+    if base.solver == "RSG+":  # its authors' code reads the file's order
+        given.append(replace(given[0], variant="file", order=None))
+    return tuning + given
 
 
 def _tuning(experiment: Experiment, base: Block) -> list[Block]:
@@ -326,7 +381,7 @@ def _tuning(experiment: Experiment, base: Block) -> list[Block]:
             role="tuning",
             order=None if base.order is None else order,
             starts=(start,),
-            settings=grid_of(base.solver),
+            settings=entry_of(base.solver).grid,
         )
         for order, start in experiment.tuning_seeds
     ]
@@ -335,8 +390,7 @@ def _tuning(experiment: Experiment, base: Block) -> list[Block]:
 def _final_settings(
     base: Block, selected: dict[tuple[int, int, str], tuple[float, ...]]
 ) -> list[tuple[str, tuple[float, ...]]]:
-    given = {"Landing": list(LANDING_FIXED.items()), "RSG+": [("permuted", RSG_PLUS_PUBLISHED)]}
-    fixed = given.get(base.solver, [])
+    fixed = list(entry_of(base.solver).given.items())
     variant = "tuned" if fixed else "grid"
     key = (base.batch_size, base.p, base.solver)
     return fixed + ([(variant, selected[key])] if key in selected else [])
@@ -361,7 +415,7 @@ def _of_paper(table: str, dataset: str, merit: str, measure: str) -> Experiment:
         measure=measure,
         batch_sizes=(20, 50, 100, 200),
         ps=(5, 10),
-        solvers=(*solvers, "RSG+") if measure == "pcc" else solvers,
+        solvers=(*solvers, *(("RSG+",) if measure == "pcc" else ()), *OTHERS),
         trace_batch_size=100,
         betas=BETAS if dataset == "mnist" else (),
         treatments=_TREATED.get((dataset, merit), ()),
@@ -388,7 +442,7 @@ QUICK = Experiment(
     measure="pcc",
     batch_sizes=(20, 100),
     ps=(2, 4),
-    solvers=("CDFSG", "CDFSG-Ada", "Landing", "RSG+"),
+    solvers=("CDFSG", "CDFSG-Ada", "Landing", "RSG+", *OTHERS),
     trace_batch_size=20,
     starts=(1, 2, 3),
     tuning_seeds=((101, 101),),

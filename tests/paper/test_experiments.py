@@ -8,8 +8,8 @@ from cdfsg.paper.experiments import (
     QUICK,
     RSG_PLUS_PUBLISHED,
     TREATMENTS,
+    entry_of,
     find,
-    grid_of,
 )
 
 ALL = [*EXPERIMENTS.values(), QUICK]
@@ -23,11 +23,11 @@ def experiment(request):
 def selected(experiment):
     """Some selected setting for every solver that has a grid."""
     return {
-        (size, p, solver): grid_of(solver)[4]
+        (size, p, solver): entry_of(solver).grid[4]
         for size in experiment.batch_sizes
         for p in experiment.ps
         for solver in experiment.solvers
-        if grid_of(solver)
+        if entry_of(solver).grid
     }
 
 
@@ -38,12 +38,12 @@ def blocks_of(experiment):
 def test_the_grid_is_the_eighteen_points_of_the_paper():
     s1, s2 = (1 / 2, 1 / 4, 1 / 8), (0.1, 0.01, 0.001, 0.5, 0.05, 0.005)
     assert len(GRID) == 18 and set(GRID) == {(a, b) for a in s1 for b in s2}
-    assert grid_of("CDFSG") == grid_of("CDFSG-Ada") == GRID
+    assert entry_of("CDFSG").grid == entry_of("CDFSG-Ada").grid == GRID
 
 
 def test_landing_and_rsg_plus_are_tuned_on_as_many_points():
-    assert len(set(grid_of("Landing"))) == len(set(grid_of("RSG+"))) == 18
-    assert RSG_PLUS_PUBLISHED in grid_of("RSG+")
+    assert len(set(entry_of("Landing").grid)) == len(set(entry_of("RSG+").grid)) == 18
+    assert RSG_PLUS_PUBLISHED in entry_of("RSG+").grid
 
 
 def test_the_parameters_of_the_paper_reach_every_block(experiment):
@@ -80,14 +80,14 @@ def test_the_tuned_solvers_are_tuned_and_shown_on_the_same_grid(experiment):
         assert {b.role for b in mine} == {"tuning", "reported"} and {b.settings for b in mine} == {GRID}
     landing = [b for b in first if b.solver == "Landing"]
     tuned_on = {b.settings for b in landing if b.role == "tuning"}
-    assert tuned_on == {grid_of("Landing")}
+    assert tuned_on == {entry_of("Landing").grid}
     fixed = {b.variant: b.settings for b in landing if b.role == "reported"}
     assert fixed == {"fixed": ((0.01, 2.0),), "authors": ((0.16, 0.5),)}
     rsg_plus = [b for b in first if b.solver == "RSG+"]
     given = {b.variant: (b.order, b.settings) for b in rsg_plus if b.role == "reported"}
     both = {"permuted": (1, (RSG_PLUS_PUBLISHED,)), "file": (None, (RSG_PLUS_PUBLISHED,))}
     assert given == (both if experiment.measure == "pcc" else {})  # it is a method for classical CCA alone
-    assert {b.settings for b in rsg_plus if b.role == "tuning"} == ({grid_of("RSG+")} if given else set())
+    assert {b.settings for b in rsg_plus if b.role == "tuning"} == ({entry_of("RSG+").grid} if given else set())
 
 
 def test_no_two_blocks_are_the_same_work(experiment):
@@ -121,7 +121,7 @@ def test_the_second_stage_skips_what_has_no_selected_setting(experiment):
 
 def test_an_ablation_changes_what_its_name_says_and_nothing_else(experiment):
     chosen = selected(experiment)
-    treated = {name: {key: grid_of(key[2])[7] for key in chosen} for name in experiment.treatments}
+    treated = {name: {key: entry_of(key[2]).grid[7] for key in chosen} for name in experiment.treatments}
     tuning, final = experiment.ablation_tuning(), experiment.ablation_runs(chosen, treated)
     assert len({*tuning, *final, *blocks_of(experiment)}) == len(tuning) + len(final) + len(blocks_of(experiment))
     plain = {(b.batch_size, b.p, b.solver): b for b in experiment.first_stage() if b.variant in ("grid", "fixed")}

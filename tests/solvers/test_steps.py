@@ -12,7 +12,7 @@ from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.solvers.draws import Draw, Draws
 from cdfsg.solvers.landing import Landing
-from cdfsg.solvers.lanes import Refusal
+from cdfsg.solvers.lanes import Refusal, initial_points, run, step_by_step
 from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, normalise_columns, normalise_columns_tall, qf
 from cdfsg.solvers.spans import Span, apply_kernel
 
@@ -263,3 +263,21 @@ def test_rsg_plus_takes_as_many_columns_as_its_narrowest_view_has_and_no_more():
     RSGPlus().check(problem, views, 20, 4)
     with pytest.raises(Refusal, match="p <= 4, got p = 5"):
         RSGPlus().check(problem, views, 20, 5)
+
+
+def test_a_class_that_overrides_step_alone_is_heard_though_it_inherits_steps():
+    class Frozen(CDFSG):
+        def step(self, problem, state, draw, number):
+            state.C = np.zeros_like(state.C)
+
+    class Both(Frozen):
+        def steps(self, problem, state, draws):
+            state.X += 1
+            return step_by_step(self, problem, state, draws, 0)
+
+    views = load("digits")
+    X0 = initial_points(CDFSG(), views.n_features, 2, [0])
+    problem, settings = SampledGCCA(views.sizes, Identity()), {"s1": [0.5], "s2": [0.1]}
+    arguments = (problem, views, X0, settings, 100, 5)
+    np.testing.assert_array_equal(run(Frozen(), *arguments, dtype=np.float64).X, X0)
+    assert (run(Both(), *arguments, dtype=np.float64).X > X0 + 1).all()

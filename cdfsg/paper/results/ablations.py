@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from cdfsg.paper.experiments import OURS, TREATMENTS, Experiment
-from cdfsg.paper.results.verdicts import JUDGED_VARIANT, ROW, is_comparable, judge, printed_rows
+from cdfsg.paper.experiments import ENTRIES, OURS, TREATMENTS, Experiment
+from cdfsg.paper.results.verdicts import ROW, is_comparable, judge, printed_rows
 from cdfsg.paper.select import select, stands, summarise
 
 PROTOCOL = "protocol"
 """Name of the setting without any treatment."""
-RIVALS = tuple(variant for solver, variant in JUDGED_VARIANT.items() if solver not in OURS)
+RIVALS = tuple(entry.stands for entry in ENTRIES.values() if entry.given)
 """Variants that stand for a competitor with given settings."""
 
 

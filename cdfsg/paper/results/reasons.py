@@ -13,9 +13,9 @@ import pandas as pd
 
 from cdfsg.files import RECORDS, write_atomically
 from cdfsg.paper import archive
-from cdfsg.paper.experiments import EXPERIMENTS, OURS, Experiment
+from cdfsg.paper.experiments import EXPERIMENTS, OURS, Experiment, stands_for
 from cdfsg.paper.results.reported import QUANTITIES, tolerance_of
-from cdfsg.paper.results.verdicts import JUDGED_VARIANT, ROW, final_cells, judge
+from cdfsg.paper.results.verdicts import ROW, final_cells, judge
 from cdfsg.paper.select import summarise
 
 MISMATCHES = ("worse", "diverged-ours", "diverged-paper")
@@ -94,7 +94,7 @@ def invariant_evaluation(number: Number) -> str:
 def other_setting(number: Number) -> str:
     """Other settings of a competitor: its authors' step in our units, or tuned like CDFSG; or the file's order."""
     solver = number.place["solver"]
-    return "" if solver in OURS else _among(number, [v for v in BASELINES[solver] if v != JUDGED_VARIANT[solver]])
+    return "" if solver in OURS else _among(number, [v for v in BASELINES[solver] if v != stands_for(solver)])
 
 
 def other_grid_point(number: Number) -> str:

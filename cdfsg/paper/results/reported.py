@@ -61,6 +61,10 @@ INAPPLICABLE = "inapplicable"
 """Flag of a dash that stands for a quantity which the solver does not have."""
 
 
+UNPRINTED = "not in the paper"
+"""Flag of a solver's numbers that the paper does not have."""
+
+
 def printed(table: str) -> pd.DataFrame:
     """Cells of one of the paper's tables.
 
@@ -82,3 +86,10 @@ def printed(table: str) -> pd.DataFrame:
         raise ValueError(f"the paper has no table {table!r} in {PAPER / 'tables.csv'}")
     cells.loc[(cells["solver"] == "RSG+") & cells["reported"].isna(), "flag"] = INAPPLICABLE
     return cells.reset_index(drop=True)
+
+
+def unprinted(table: str, solver: str) -> pd.DataFrame:
+    """Cells like those of `printed` for a solver that the paper does not have: nothing reported, flag `UNPRINTED`."""
+    cells = printed(table)
+    one = cells[cells["solver"] == cells["solver"].iloc[0]]
+    return one.assign(solver=solver, reported=float("nan"), bold=0, flag=UNPRINTED)

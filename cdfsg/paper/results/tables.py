@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 
 from cdfsg.paper.compute import eigenvalues_of
-from cdfsg.paper.experiments import MU, Experiment
+from cdfsg.paper.experiments import MU, Experiment, stands_for
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.results.reported import printed
-from cdfsg.paper.results.verdicts import JUDGED_VARIANT, ROW, higher_is_better, is_comparable, judged_ours, timing
+from cdfsg.paper.results.verdicts import ROW, higher_is_better, is_comparable, judged_ours, timing
 from cdfsg.paper.select import select, stands, summarise
 from cdfsg.solvers import SOLVERS
 
@@ -77,7 +77,7 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame
         [
             {"batch_size": batch_size, "p": p, "solver": solver, "seconds": seconds}
             for (batch_size, p, solver, variant), seconds in timing(runs).items()
-            if variant == JUDGED_VARIANT[solver]
+            if variant == stands_for(solver)
         ]
     )
     if exact is not None and experiment.merit == "identity":

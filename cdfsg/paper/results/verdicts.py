@@ -5,9 +5,9 @@ import pandas as pd
 
 from cdfsg.files import RECORDS, write_atomically
 from cdfsg.paper import archive
-from cdfsg.paper.experiments import EXPERIMENTS, OURS, Experiment
+from cdfsg.paper.experiments import EXPERIMENTS, OTHERS, OURS, Experiment, stands_for
 from cdfsg.paper.records import is_surrogate
-from cdfsg.paper.results.reported import INAPPLICABLE, QUANTITIES, printed, tolerance_of
+from cdfsg.paper.results.reported import INAPPLICABLE, QUANTITIES, printed, tolerance_of, unprinted
 from cdfsg.paper.select import select, stands, summarise
 
 COLUMNS = (
@@ -17,9 +17,6 @@ COLUMNS = (
 VERDICTS = (
     "match", "better", "worse", "diverged-both", "diverged-ours", "diverged-paper", "not-comparable",
 )  # fmt: skip
-
-JUDGED_VARIANT = {"CDFSG": "grid", "CDFSG-Ada": "grid", "Landing": "fixed", "RSG+": "permuted"}
-"""Which treatment of a solver stands for it in the verdicts; the others are shown beside it."""
 
 ROW = ["batch_size", "p", "solver"]
 
@@ -73,6 +70,8 @@ def counted(judged: pd.DataFrame) -> pd.DataFrame:
 def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """One row per number that the paper prints in the experiment's table, columns `COLUMNS`; none without a table.
 
+    Registered solvers that the paper does not have get rows too, in which nothing is reported and nothing judged.
+
     Raises
     ------
     ValueError
@@ -81,7 +80,8 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     if not experiment.table:
         return pd.DataFrame(columns=list(COLUMNS))
     _require_runs(experiment, runs)
-    cells = printed(experiment.table)
+    cells = pd.concat([printed(experiment.table), *(unprinted(experiment.table, solver) for solver in OTHERS)])
+    cells = cells.sort_values(["batch_size"], kind="stable")
     ours = final_cells(runs).set_index(ROW)
     seconds = timing(runs)
     rows = []
@@ -89,7 +89,7 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
         key = (cell.batch_size, cell.p, cell.solver)
         row = ours.loc[key] if key in ours.index else None
         if cell.quantity == "time_s":
-            reproduced, std = seconds.get((*key, JUDGED_VARIANT[cell.solver]), np.nan), np.nan
+            reproduced, std = seconds.get((*key, stands_for(cell.solver)), np.nan), np.nan
         elif row is None:
             reproduced, std = np.nan, np.nan
         else:
@@ -135,7 +135,7 @@ def printed_rows(experiment: Experiment) -> dict[tuple[int, int, str], pd.Series
 def final_cells(runs: pd.DataFrame) -> pd.DataFrame:
     """The cell that stands for each (batch size, p, solver): the selected one, or the fixed setting."""
     cells = summarise(runs[runs["role"] == "reported"])
-    cells = cells[cells["variant"] == cells["solver"].map(JUDGED_VARIANT)]
+    cells = cells[cells["variant"] == cells["solver"].map(stands_for)]
     return cells[stands(cells, runs)].reset_index(drop=True)
 
 

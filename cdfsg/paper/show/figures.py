@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from cdfsg.files import FIGURES, write_atomically
-from cdfsg.paper.experiments import TREATMENTS
+from cdfsg.paper.experiments import OTHERS, TREATMENTS, stands_for
 from cdfsg.paper.results.reported import QUANTITIES
 from cdfsg.paper.results.tables import EXACT
-from cdfsg.paper.results.verdicts import JUDGED_VARIANT
 from cdfsg.solvers import SOLVERS
 
 # Okabe and Ito's palette: told apart with every common form of colour blindness.
@@ -28,6 +27,10 @@ SERIES: dict[tuple[str, str], dict[str, Any]] = {
     ("Landing", "tuned"): {"label": "Landing, tuned like CDFSG", "color": "#009E73", "linestyle": "--"},
     ("RSG+", "permuted"): {"label": "RSG+", "color": "#666666"},
     ("RSG+", "tuned"): {"label": "RSG+, tuned like CDFSG", "color": "#666666", "linestyle": "--"},
+}
+SERIES |= {
+    (solver, "grid"): {"label": solver, "color": colour}
+    for solver, colour in zip(OTHERS, cycle(("#CC79A7", "#E69F00", "#56B4E9", "#F0E442")), strict=False)
 }
 _TREATMENT_COLOURS = {
     "protocol": "black", "raw": "#CC79A7", "shared": "#009E73", "file": "#666666",
@@ -56,7 +59,7 @@ STYLE = {
 
 def colour_of(solver: str) -> str:
     """Colour of a solver, whatever its variant."""
-    return str(SERIES[solver, JUDGED_VARIANT[solver]]["color"])
+    return str(SERIES[solver, stands_for(solver)]["color"])
 
 
 def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from cdfsg.linalg import Array
 from cdfsg.merits import Huber
-from cdfsg.paper.experiments import grid_of
+from cdfsg.paper.experiments import entry_of
 from cdfsg.paper.show.figures import SERIES, STYLE, finish, panels
 from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory.rates import HORIZONS, rate
@@ -21,7 +21,7 @@ BIASES = {"shared": ("W, one minibatch for xi and theta", "#0072B2"), "Huber": (
 
 def grid_steps() -> list[float]:
     """The tracker's step sizes ``b = s2 / s1`` that the paper's grid contains, each once."""
-    return sorted({round(s2 / s1, 12) for s1, s2 in grid_of(CDFSG.name)})
+    return sorted({round(s2 / s1, 12) for s1, s2 in entry_of(CDFSG.name).grid})
 
 
 def tracker_table() -> pd.DataFrame:

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cdfsg.paper.experiments import EXPERIMENTS, grid_of
+from cdfsg.paper.experiments import EXPERIMENTS, entry_of
 from cdfsg.paper.records import COLUMNS as RECORD
 from cdfsg.paper.results.reported import printed, tolerance_of, tolerances
 from cdfsg.paper.results.verdicts import COLUMNS, VERDICTS, attainability, judge, verdicts
@@ -50,11 +50,11 @@ def test_a_number_is_judged_by_its_tolerance_its_direction_and_its_standing(
 def runs_of(experiment=EXPERIMENT, **numbers):
     """A complete run of the experiment, where tuning prefers `CHOSEN` and Landing's fifth point."""
     chosen = {
-        (size, p, solver): CHOSEN if solver.startswith("CDFSG") else grid_of(solver)[4]
+        (size, p, solver): CHOSEN if solver.startswith("CDFSG") else entry_of(solver).grid[4]
         for size in experiment.batch_sizes
         for p in experiment.ps
         for solver in experiment.solvers
-        if grid_of(solver)
+        if entry_of(solver).grid
     }
     runs = fake(*experiment.first_stage(), *experiment.second_stage(chosen), **numbers)
     cdfsg, rsg_plus = runs["solver"].str.startswith("CDFSG"), runs["solver"] == "RSG+"

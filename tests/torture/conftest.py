@@ -1,0 +1,75 @@
+"""What every torture test has: the case it belongs to, how often it was tried, and how often that went well.
+
+A test names its case by ``pytest.mark.case("...")``.  One that tries something many times counts it in `tally`; any other
+counts as one.  Tests marked ``torture`` take long and run with ``--torture`` alone, which `make torture` gives.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+import pytest
+
+from cdfsg.files import RECORDS, write_atomically
+
+COLUMNS = ["case", "tried", "survived"]
+
+
+@dataclass
+class Tally:
+    """How often something was tried and went well."""
+
+    record: Callable[[str, object], None]
+    tried: int = 0
+    survived: int = 0
+
+    def count(self, well: bool) -> None:
+        """One more try."""
+        self.tried += 1
+        self.survived += bool(well)
+        self.record("tried", self.tried)
+        self.record("survived", self.survived)
+
+
+@pytest.fixture
+def tally(record_property):
+    """Counts tries for the table; the test fails by itself where one did not go well."""
+    counted = Tally(record_property)
+    yield counted
+    assert counted.tried and counted.survived == counted.tried, f"{counted.survived} of {counted.tried} went well"
+
+
+@pytest.fixture(autouse=True)
+def case(request, record_property):
+    """The name of the case, which goes into the report of the test."""
+    marker = request.node.get_closest_marker("case")
+    assert marker is not None, "a torture test names its case: pytest.mark.case('...')"
+    record_property("case", marker.args[0])
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what takes long, unless it is asked for."""
+    if not config.getoption("--torture"):
+        for item in items:
+            if item.get_closest_marker("torture"):
+                item.add_marker(pytest.mark.skip(reason="takes long; make torture runs it"))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Print the table of cases, and keep it when everything was run."""
+    rows = [row for kind in ("passed", "failed", "error") for row in _rows(terminalreporter.stats.get(kind, []), kind)]
+    if not rows:
+        return
+    table = pd.DataFrame(rows, columns=COLUMNS).groupby("case", sort=True).sum().reset_index()
+    terminalreporter.section("torture")
+    terminalreporter.write_line(table.to_string(index=False))
+    if config.getoption("--torture"):
+        write_atomically(RECORDS / "torture.csv", table.to_csv(index=False, lineterminator="\n"))
+
+
+def _rows(reports, kind):
+    for report in reports:
+        known = dict(getattr(report, "user_properties", []))
+        if "case" in known and report.when in ("call", "setup"):
+            tried = known.get("tried", 1)
+            yield known["case"], tried, min(known.get("survived", tried), tried - (kind != "passed"))
