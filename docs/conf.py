@@ -1,14 +1,27 @@
 """Sphinx settings of the report. ``python -m cdfsg report`` copies this folder, adds what it generates, and builds."""
 
+import re
+
 project = "cdfsg"
 html_title = "cdfsg: does the paper hold?"
 root_doc = "index"
 exclude_patterns = ["generated"]  # parts that pages include
 language = "en"
+smartquotes = False  # what is written is shown: the prime of X'MX is no quotation mark
 
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 nb_execution_mode = "off"  # the stored outputs are what was published, and `make test` compares them with a new run
+
+# The reference is made of the docstrings (numpydoc), which give types together with shapes and units.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_custom_sections = [("Attributes", "params_style")]  # which may have several names before a colon
+napoleon_use_param = False  # types are words: as links, an "array (n, p)" would lead to whatever else is called n
+napoleon_use_rtype = False
+default_role = "py:obj"  # a name in single backticks is a link where it is an object, and else is set as code
 
 html_theme = "furo"
 html_static_path = ["_static"]
@@ -23,3 +36,18 @@ html_use_index = False
 mathjax_path = "mathjax/tex-svg-full.js"
 # Line breaks are the author's; a formula that is wider than a phone scrolls inside its own box.
 mathjax3_config = {"svg": {"fontCache": "local"}}
+
+
+# Prose and what must stay as it is: literals, roles, displayed formulas.
+_KEPT = re.compile(r"(``.+?``|`.+?`|^ *\.\. math::.*?(?=\n *\n *\S|\Z))", re.DOTALL | re.MULTILINE)
+
+
+def escape_bars(app, what, name, obj, options, lines):
+    """Let absolute values in the prose of a docstring, as in |t|, not be taken for substitutions."""
+    parts = _KEPT.split("\n".join(lines))
+    parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+    lines[:] = "".join(parts).split("\n")
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", escape_bars)

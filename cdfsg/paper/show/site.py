@@ -19,7 +19,7 @@ from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.records import is_surrogate
 from cdfsg.paper.results import reasons, tables, verdicts
-from cdfsg.paper.show import notebooks, pages, theory_pages
+from cdfsg.paper.show import notebooks, pages, reference, theory_pages
 from cdfsg.theory import statements
 
 DOCS = ROOT / "docs"
@@ -79,6 +79,7 @@ def write_sources(source: Path) -> None:
         "claims": pages.claims_page(asserted, judged),
         "figures": pages.gallery(pages.figure_names(), pages.read_captions(), _stems(judged)),
         "records": pages.records_page(),
+        **reference.pages(),
     }
     for table, name in pages.table_pages(judged).items():
         texts[name] = _table_page(judged[judged["table"] == table], why[why["table"] == table])

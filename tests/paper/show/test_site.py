@@ -1,16 +1,19 @@
+import inspect
 import re
 import shutil
+from importlib import import_module
 from urllib.parse import unquote, urlsplit
 
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
+import cdfsg
 from cdfsg import __main__ as cli
 from cdfsg.files import NOTEBOOKS, RECORDS
 from cdfsg.paper.results import reasons, verdicts
 from cdfsg.paper.results.reported import INAPPLICABLE
-from cdfsg.paper.show import pages, site
+from cdfsg.paper.show import pages, reference, site
 
 ADDED = "pages/added"
 
@@ -139,6 +142,34 @@ def test_every_notebook_is_a_page_that_the_list_of_notebooks_names(page):
     assert {f"{name.as_posix()}.html" for name in names} <= links
     titles = [page(name.as_posix()).h1.text for name in names]
     assert len(titles) == len(set(titles))
+
+
+def test_every_public_function_and_class_is_described_on_the_reference_page_of_its_module(page):
+    for name, modules in reference.groups().items():
+        soup = page(f"{reference.FRONT}/{name}")
+        assert page(reference.FRONT).select(f'article a[href="{reference.FRONT}/{name}.html"]')
+        for module in map(import_module, modules):
+            assert module.__doc__.split("\n")[0].split("`")[0] in soup.text
+            for thing in vars(module).values():
+                described = inspect.isfunction(thing) or inspect.isclass(thing)
+                if described and thing.__module__ == module.__name__ and thing.__name__[0] != "_" and thing.__doc__:
+                    assert soup.find(id=f"{module.__name__}.{thing.__name__}"), thing
+
+
+def test_a_module_is_in_the_reference_once_it_exists_unless_it_is_no_others_business(tmp_path, monkeypatch):
+    for name in ("fresh", "_hidden", *reference.LEFT_OUT):
+        (tmp_path / f"{name}.py").touch()
+    monkeypatch.setattr(cdfsg, "__path__", [str(tmp_path)])
+    assert reference.groups() == {"fresh": ["cdfsg.fresh"]}
+
+
+def test_absolute_values_in_docstrings_are_shown_as_they_are_written(page):
+    assert "|correlation of Z_1 x_r^[1] and Z_2 x_r^[2]|" in page(f"{reference.FRONT}/metrics").text
+
+
+def test_what_a_package_passes_on_leads_to_where_it_is_described(page):
+    (link,) = page(f"{reference.FRONT}/datasets").find_all("a", string="make_views")
+    assert link["href"] == "#cdfsg.datasets.synthetic.make_views"
 
 
 def test_every_figure_is_shown_with_its_caption_and_its_numbers(page):
