@@ -41,10 +41,10 @@ quick: setup ## the same on a small scale
 report: setup ## build the site of tables, figures, claims and notebooks from what is published
 	$(PY) -m cdfsg report
 
-test: setup ## lint, types, tests, and the notebooks run again against their stored outputs
+test: setup ## lint, types, tests, examples in docstrings, and the notebooks run again against their stored outputs
 	$(PY) -m ruff check .
 	$(PY) -m mypy cdfsg
-	$(PY) -m pytest -n 2 --dist loadfile tests
+	$(PY) -m pytest -n 2 --dist loadfile --doctest-modules tests cdfsg
 	$(PY) -m pytest -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300 -p no:cacheprovider notebooks
 
 mutants: setup ## change the numerical code a little at a time: do the tests notice? (not in CI)

@@ -41,6 +41,11 @@ def load(name: str) -> Views:
     ------
     ValueError
         If there is none of that name.
+
+    Examples
+    --------
+    >>> load("digits")
+    Views('digits', 1797 x 64 uint8, views 32+32, scale 0.0625, centred, original)
     """
     if name not in DATASETS:
         raise ValueError(f"dataset {name!r}: expected one of {', '.join(DATASETS)}")

@@ -113,6 +113,13 @@ def verify(data: bytes | memoryview, checksum: str) -> None:
     ------
     ValueError
         If they differ; the message has both digests and the number of bytes.
+
+    Examples
+    --------
+    >>> verify(b"", "md5:d41d8cd98f00b204e9800998ecf8427e")
+    >>> verify(b"?", "md5:d41d8cd98f00b204e9800998ecf8427e")
+    Traceback (most recent call last):
+    ValueError: 1 bytes with md5 d1457b72c3fb323a2671125aef3eab5d, expected d41d8cd98f00b204e9800998ecf8427e
     """
     algorithm, _, expected = checksum.partition(":")
     if algorithm not in ("md5", "sha256") or not expected:

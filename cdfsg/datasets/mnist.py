@@ -80,6 +80,11 @@ def halves(images: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape (N, height * width)
         Columns ``0..height*width/2 - 1`` are the left half, image row by image row.
+
+    Examples
+    --------
+    >>> halves(np.arange(8).reshape(1, 2, 4))
+    array([[0, 1, 4, 5, 2, 3, 6, 7]])
     """
     n, height, width = images.shape
     split = images.reshape(n, height, 2, width // 2)

@@ -65,6 +65,15 @@ def make_views(
     ValueError
         If a parameter is outside the range above, or ``exact`` is asked for with
         ``N <= len(correlations) + sum(sizes)``, too few rows to whiten.
+
+    Examples
+    --------
+    >>> from cdfsg.metrics import canonical_correlations
+    >>> views = make_views(1000, (4, 3), (0.9, 0.5), seed=1, exact=True)
+    >>> views
+    Views('synthetic', 1000 x 7 float64, views 4+3, scale 1, centred, synthetic)
+    >>> canonical_correlations(views.covariance, views.sizes)[:2].round(6)
+    array([0.9, 0.5])
     """
     sizes, rho = tuple(sizes), np.asarray(correlations, dtype=np.float64)
     _check(n_samples, sizes, rho, exact, condition, offset)

@@ -42,7 +42,18 @@ class Check:
 
 @dataclass
 class Tally:
-    """Counts instances and keeps the least margin."""
+    """Counts instances and keeps the least margin.
+
+    Examples
+    --------
+    >>> tally = Tally()
+    >>> tally.add(at_most(1.0, 2.0))
+    >>> tally.add(at_most(1.0, 1.0))
+    >>> tally
+    Tally(instances=2, margin=0.0)
+    >>> tally.holds()
+    True
+    """
 
     instances: int = 0
     margin: float = field(default=float("inf"))
@@ -111,7 +122,13 @@ def concluded(
 
 
 def at_most(a: float, b: float) -> float:
-    """Relative margin of ``a <= b``."""
+    """Relative margin of ``a <= b``.
+
+    Examples
+    --------
+    >>> at_most(1.0, 4.0), at_most(4.0, 1.0)
+    (0.75, -0.75)
+    """
     return (b - a) / max(abs(a), abs(b), TINY)
 
 

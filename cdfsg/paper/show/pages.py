@@ -52,7 +52,13 @@ def table_pages(judged: pd.DataFrame) -> dict[str, str]:
 
 
 def anchor(claim: str) -> str:
-    """Target of a claim on the page of the claims."""
+    """Target of a claim on the page of the claims.
+
+    Examples
+    --------
+    >>> anchor("time, RSG+")
+    'claim-time-rsg'
+    """
     return "claim-" + re.sub(r"[^a-z0-9]+", "-", claim.lower()).strip("-")
 
 
