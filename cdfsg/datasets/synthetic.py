@@ -76,7 +76,7 @@ def make_views(
     array([0.9, 0.5])
     """
     sizes, rho = tuple(sizes), np.asarray(correlations, dtype=np.float64)
-    _check(n_samples, sizes, rho, exact, condition, offset)
+    _check(n_samples, sizes, rho, seed, exact, condition, offset)
     rng = np.random.default_rng(seed)
     latent = rng.standard_normal((n_samples, len(rho) + sum(sizes)))
     if exact:
@@ -116,12 +116,14 @@ def load_synthetic() -> Views:
 
 
 def _check(
-    n_samples: int, sizes: tuple[int, ...], rho: np.ndarray, exact: bool, condition: float, offset: float
+    n_samples: int, sizes: tuple[int, ...], rho: np.ndarray, seed: int, exact: bool, condition: float, offset: float
 ) -> None:
-    if n_samples < 2:
-        raise ValueError(f"n_samples={n_samples}: expected at least 2")
-    if len(sizes) < 2 or min(sizes) < 1:
-        raise ValueError(f"sizes={sizes}: expected two or more positive view widths")
+    if not _is_whole(n_samples, 2):
+        raise ValueError(f"n_samples={n_samples!r}: expected a whole number of at least 2")
+    if len(sizes) < 2 or not all(_is_whole(size, 1) for size in sizes):
+        raise ValueError(f"sizes={sizes}: expected two or more view widths, whole and positive")
+    if not _is_whole(seed, 0):
+        raise ValueError(f"seed={seed!r}: expected a whole number of at least 0")
     if rho.ndim != 1 or len(rho) > min(sizes) or not ((rho >= 0) & (rho <= 1)).all():
         raise ValueError(
             f"correlations={rho.tolist()}: expected at most {min(sizes)} numbers in [0, 1], "
@@ -136,6 +138,10 @@ def _check(
         raise ValueError(f"condition={condition}: expected a finite number of at least 1")
     if not (np.isfinite(offset) and offset >= 0):
         raise ValueError(f"offset={offset}: expected a finite number of at least 0")
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
 
 
 def _whitened(sample: np.ndarray) -> np.ndarray:

@@ -76,9 +76,13 @@ def test_the_default_data_have_their_documented_shape_and_exact_correlations():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_samples": 1}, "n_samples=1: expected at least 2"),
+        ({"n_samples": 1}, "n_samples=1: expected a whole number of at least 2"),
+        ({"n_samples": 7.5}, "n_samples=7.5: expected a whole number"),
         ({"sizes": (4,)}, r"sizes=\(4,\): expected two or more"),
-        ({"sizes": (4, 0)}, "expected two or more positive"),
+        ({"sizes": (4, 0)}, r"sizes=\(4, 0\): expected two or more view widths"),
+        ({"sizes": (1.5, 3)}, r"sizes=\(1.5, 3\): .*whole and positive"),
+        ({"seed": -1}, "seed=-1: expected a whole number of at least 0"),
+        ({"seed": "0"}, "seed='0'"),
         ({"correlations": (0.1, 0.1, 0.1)}, r"correlations=.*at most 2 numbers in \[0, 1\]"),
         ({"correlations": (1.1,)}, r"correlations=\[1.1\]"),
         ({"correlations": (-0.1,)}, r"correlations=\[-0.1\]"),
