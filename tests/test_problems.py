@@ -117,6 +117,7 @@ def test_merits_are_continuously_differentiable_where_they_change_form():
     [
         (lambda: Huber(0.0), "mu must be a positive finite number, got 0.0"),
         (lambda: make_merit("cubic", 1.0), "unknown merit 'cubic'"),
+        (lambda: make_merit(["huber"], 1.0), r"unknown merit \['huber'\]; known merits: identity, huber"),
         (lambda: GCCA(covariance(), (4, 3), Identity()), "sum to 12"),
         (lambda: GCCA(np.triu(covariance()), SIZES, Identity()), "must be symmetric"),
         (lambda: GCCA(np.full((N, N), np.nan), SIZES, Identity()), "must be finite"),

@@ -47,6 +47,6 @@ def load(name: str) -> Views:
     >>> load("digits")
     Views('digits', 1797 x 64 uint8, views 32+32, scale 0.0625, centred, original)
     """
-    if name not in DATASETS:
+    if not isinstance(name, str) or name not in DATASETS:
         raise ValueError(f"dataset {name!r}: expected one of {', '.join(DATASETS)}")
     return DATASETS[name]()

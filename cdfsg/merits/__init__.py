@@ -48,7 +48,7 @@ def make_merit(name: str, mu: float) -> Merit:
     ValueError
         If the name is not registered in `MERITS`.
     """
-    if name not in MERITS:
+    if not isinstance(name, str) or name not in MERITS:
         raise ValueError(f"unknown merit {name!r}; known merits: {', '.join(MERITS)}")
     kind = MERITS[name]
     takes = {field.name for field in fields(kind)}

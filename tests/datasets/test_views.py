@@ -214,6 +214,8 @@ def test_the_repr_is_one_short_line_that_says_what_it_is():
 def test_an_unknown_dataset_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match="dataset 'minst': expected one of mnist, .*digits, synthetic"):
         load("minst")
+    with pytest.raises(ValueError, match=r"dataset \['digits'\]: expected one of mnist"):
+        load(["digits"])
 
 
 @pytest.mark.parametrize("data", [np.ma.masked_array(np.ones((4, 3)), mask=np.eye(4, 3)), [[1.0, 2.0], [3.0, 4.0]]])
