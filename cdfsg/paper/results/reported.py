@@ -50,11 +50,17 @@ def tolerance_of(quantity: str) -> Tolerance:
 
     Raises
     ------
-    KeyError
+    ValueError
         If `data/paper/tolerances.toml` has no entry for it.
     """
     known = tolerances()
-    return known[quantity] if quantity in known else known[quantity.split("_")[0]]
+    name = quantity if quantity in known else quantity.split("_")[0]
+    if name not in known:
+        raise ValueError(
+            f"no tolerance for the quantity {quantity!r}; data/paper/tolerances.toml has {', '.join(known)}, and what is "
+            "to be judged needs an entry there, with its reason"
+        )
+    return known[name]
 
 
 INAPPLICABLE = "inapplicable"
@@ -81,9 +87,10 @@ def printed(table: str) -> pd.DataFrame:
         If the paper has no such table.
     """
     cells = pd.read_csv(PAPER / "tables.csv", keep_default_na=False, na_values={"value": [""]})
+    known = cells["table"].unique()
     cells = cells[cells["table"] == table].rename(columns={"value": "reported"})
     if cells.empty:
-        raise ValueError(f"the paper has no table {table!r} in {PAPER / 'tables.csv'}")
+        raise ValueError(f"the paper has no table {table!r}; {PAPER / 'tables.csv'} has {', '.join(known)}")
     cells.loc[(cells["solver"] == "RSG+") & cells["reported"].isna(), "flag"] = INAPPLICABLE
     return cells.reset_index(drop=True)
 
