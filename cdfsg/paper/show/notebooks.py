@@ -54,12 +54,14 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
     Raises
     ------
     ValueError
-        For a parameter that the notebook does not have (papermill itself would only warn), or parameters with
-        no output of their own.
+        For a notebook that does not exist, a parameter that it does not have (papermill itself would only warn), or
+        parameters with no output of their own.
     papermill.PapermillExecutionError
         If a cell fails; the output is then left as it was.
     """
     source = NOTEBOOKS / f"{name}.ipynb"
+    if not source.exists():
+        raise ValueError(f"there is no notebook {name!r}; known notebooks: {', '.join(names())}")
     target = output or source
     if parameters and target == source:
         raise ValueError(f"{name} with parameters {parameters} needs an output of its own, not the notebook itself")
