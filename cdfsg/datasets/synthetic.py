@@ -141,7 +141,7 @@ def _check(
 
 
 def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
 def _whitened(sample: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What every torture test has: the case it belongs to, how often it was tried, and how often that went well.
 
-A test names its case by ``pytest.mark.case("...")``.  One that tries something many times counts it in `tally`; any other
-counts as one.  Tests marked ``torture`` take long and run with ``--torture`` alone, which `make torture` gives.
+A test names its case by ``pytest.mark.case("...")``.  One that tries something many times counts it in `tally`; any
+other counts as one.  Tests marked ``torture`` take long and run with ``--torture`` alone, which `make torture` gives.
 """
 
 from collections.abc import Callable

@@ -57,8 +57,8 @@ def tolerance_of(quantity: str) -> Tolerance:
     name = quantity if quantity in known else quantity.split("_")[0]
     if name not in known:
         raise ValueError(
-            f"no tolerance for the quantity {quantity!r}; data/paper/tolerances.toml has {', '.join(known)}, and what is "
-            "to be judged needs an entry there, with its reason"
+            f"no tolerance for the quantity {quantity!r}; data/paper/tolerances.toml has {', '.join(known)}, and what "
+            "is to be judged needs an entry there, with its reason"
         )
     return known[name]
 
