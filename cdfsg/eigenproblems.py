@@ -1,0 +1,289 @@
+r"""Two more problems of the family: the generalised eigenvalue problem and linear discriminant analysis.
+
+Both maximise ``tr(X'AX) / 2`` subject to ``X'MX = I_p``, that is, ``f(X) = - tr(X'AX) / 2``, where A and M are known
+through samples.  The optimum is half the sum of the p largest eigenvalues of the pencil (A, M), attained by its leading
+eigenvectors.  The exact twin of each is `cdfsg.problems.Quadratic` of ``-A`` with the M that `pencil` gives.
+
+The rows of the data are wider than X is tall: they hold what a sample of A and one of M are made of.  Neither problem
+has a ``kernel`` (`cdfsg.problems.SpannedProblem`), since their projections mix in a lift; Landing makes single steps.
+"""
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cdfsg.datasets.views import Provenance, Views
+from cdfsg.linalg import Array, lane_gram
+
+# --- the generalised eigenvalue problem ------------------------------------------------------------------
+
+
+class SampledGEVP:
+    r"""``f(X) = - tr(X'AX) / 2`` subject to ``X'MX = I`` with ``A = E[a a']`` and ``M = E[b b']``, on minibatches.
+
+    A row of the data is a pair (a, b), so the view sizes are (d, d) and X has d rows.  The projections of a row are
+    ``a'X`` and ``b'X``.  A minibatch gives A and M without bias.
+
+    Parameters
+    ----------
+    d : int
+        Length of a and of b.
+
+    Raises
+    ------
+    ValueError
+        If d is not a positive whole number.
+    """
+
+    def __init__(self, d: int) -> None:
+        _require_width(d)
+        self.n = int(d)
+        self.sizes: tuple[int, ...] = (self.n, self.n)
+
+    def pencil(self, covariance: Array) -> tuple[Array, Array]:
+        """A and M, each (d, d), from the second moments (2d, 2d) of the data, as `Views.covariance` gives them."""
+        d = self.n
+        return covariance[:d, :d], covariance[d:, d:]
+
+    def project(self, Z: Array, X: Array) -> Array:
+        """``a'X`` and ``b'X`` of every row, shape (l, 2, lanes, p)."""
+        projections: Array = self._vectors(Z) @ X.reshape(self.n, -1)
+        return projections.reshape(len(Z), 2, *X.shape[1:])
+
+    def lift(self, Z: Array, R: Array, out: Array | None = None) -> Array:
+        """Sum over the rows of ``a R_0 + b R_1``, shape (d, lanes, p); `out` is overwritten when given."""
+        if out is None:
+            out = np.empty((self.n, *R.shape[2:]), dtype=R.dtype)
+        np.matmul(self._vectors(Z).T, R.reshape(2 * len(Z), -1), out=out.reshape(self.n, -1))
+        return out
+
+    def constraint(self, P: Array) -> Array:
+        """``X' M_theta X = (1/l) P_1' P_1``, shape (lanes, p, p)."""
+        return lane_gram(P[:, 1], P[:, 1]) / len(P)
+
+    def constraint_factor(self, P: Array) -> Array:
+        """``(0, P_1 / l)``: its lift is ``M_theta X``."""
+        S = np.zeros_like(P)
+        S[:, 1] = P[:, 1] / len(P)
+        return S
+
+    def gradient_factor(self, P: Array) -> Array:
+        """``(- P_0 / l, 0)``: its lift is ``grad f_xi(X) = - A_xi X``."""
+        R = np.zeros_like(P)
+        R[:, 0] = P[:, 0] / -len(P)
+        return R
+
+    def _vectors(self, Z: Array) -> Array:
+        """All a and b of a minibatch one below the other, shape (2l, d): no copy."""
+        return Z.reshape(2 * len(Z), self.n)
+
+
+def generalised_eigenproblem(
+    a: ArrayLike, b: ArrayLike, *, centred: bool = False, name: str = "generalised eigenproblem"
+) -> tuple[Views, SampledGEVP]:
+    """The data and the problem whose A and M are the second moments of the rows of `a` and of `b`.
+
+    Parameters
+    ----------
+    a, b : array_like (N, d)
+        Samples; row i of both enters the same minibatch.  They are copied side by side.
+    centred : bool
+        Subtract the means, so that A and M are covariances.
+    name : str
+        Name of the data, used in messages.
+
+    Raises
+    ------
+    ValueError
+        If the shapes are not equal, or a value is not finite.
+    """
+    a, b = _table(name, "a", a), _table(name, "b", b)
+    if a.shape != b.shape:
+        raise ValueError(
+            f"{name}: a of shape {a.shape} and b of shape {b.shape}: expected one shape (N, d); a row of the data is a "
+            "pair, so draw as many rows of one as of the other"
+        )
+    d = a.shape[1]
+    views = Views(name, np.hstack([a, b]), (d, d), 1.0, centred, Provenance("arrays of the caller", "none", "original"))
+    return views, SampledGEVP(d)
+
+
+# --- linear discriminant analysis ------------------------------------------------------------------------
+
+
+class SampledLDA:
+    r"""``f(X) = - tr(X' S_b X) / 2`` subject to ``X' S_t X = I``: linear discriminant analysis on minibatches.
+
+    A row of the data is (x, y), features and the label as a one-hot vector, so the view sizes are (d, k) and X has d
+    rows.  Both are centred by their means over all N rows, as a `Views` with ``centred=True`` serves them; adding the
+    frequencies ``pi`` of the classes to a row's label gives the one-hot vector back.  The scatters are
+
+    * between classes: ``S_b = sum_c pi_c m_c m_c'`` with m_c the mean of class c (x is centred), which is also
+      ``S_xy S_yy^+ S_yx``, so that LDA is canonical correlation analysis of x with y;
+    * total: ``S_t = E[x x'] = S_b + S_w``.  The pencil (S_b, S_w) of the textbooks has the same eigenvectors; an
+      eigenvalue mu of it is ``mu / (1 + mu)`` here.
+
+    Written over pairs of rows, ``S_b = (1/N^2) sum_ij w_ij x_i x_j'`` with ``w_ij = [same class c] / pi_c - 1``.  A
+    minibatch of l rows, drawn without replacement, gives
+
+    ``S_xi = (1 - 1/N) / (l (l-1)) sum_{i != j} w_ij x_i x_j' + 1 / (N l) sum_i w_ii x_i x_i'``,
+
+    which is **unbiased** for S_b of the data: a pair i != j of the N (N - 1) and a row of the N are equally likely.
+    (The class means of the minibatch, plugged in, would be biased upwards, by about ``(k-1)/l S_w``.)  For rows drawn
+    afresh N is infinite, and S_xi, the U-statistic of pairs, is unbiased for the S_b of the distribution whose mean and
+    priors are given.
+
+    The projections of a row are ``x'X`` at the place of its class and 0 at the others: shape (l, k, lanes, p).  Sums
+    over a class are thereby sums over rows, and the sum over pairs costs no l-by-l matrix.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    priors : sequence of float (k,)
+        Frequencies pi of the classes in the data, in the order of the one-hot columns: ``views.mean[d:]``.
+    n_samples : float
+        Number N of rows that minibatches are drawn from without replacement; infinite for rows drawn afresh.
+
+    Raises
+    ------
+    ValueError
+        If d is not a positive whole number, the priors are not two or more positive numbers that sum to 1, or N < 2.
+    """
+
+    def __init__(self, d: int, priors: Sequence[float] | Array, n_samples: float = inf) -> None:
+        _require_width(d)
+        self.priors = np.asarray(priors, dtype=np.float64)
+        several = self.priors.ndim == 1 and len(self.priors) > 1
+        if not (several and (self.priors > 0).all() and abs(self.priors.sum() - 1) < 1e-9):
+            raise ValueError(
+                "priors must be two or more positive numbers that sum to 1, one per class, got "
+                f"{self.priors.tolist()}; of centred data they are views.mean[d:]"
+            )
+        if not n_samples >= 2:
+            raise ValueError(f"n_samples must be at least 2, got {n_samples!r}; leave it out for rows drawn afresh")
+        self.n_samples = n_samples
+        self.n = int(d)
+        self.sizes: tuple[int, ...] = (self.n, len(self.priors))
+
+    def pencil(self, covariance: Array) -> tuple[Array, Array]:
+        """``S_b`` and ``S_t``, each (d, d), from the covariance (d + k, d + k) of the centred data."""
+        d = self.n
+        cross = covariance[:d, d:]  # column c is pi_c m_c
+        return (cross / self.priors) @ cross.T, covariance[:d, :d]
+
+    def project(self, Z: Array, X: Array) -> Array:
+        """``x'X`` at the place of the row's class, shape (l, k, lanes, p)."""
+        xX = Z[:, : self.n] @ X.reshape(self.n, -1)
+        P: Array = self._one_hot(Z)[:, :, None] * xX[:, None, :]
+        return P.reshape(*P.shape[:2], *X.shape[1:])
+
+    def lift(self, Z: Array, R: Array, out: Array | None = None) -> Array:
+        """Sum over the rows of ``x R_c``, c the row's class, shape (d, lanes, p); `out` is overwritten when given."""
+        if out is None:
+            out = np.empty((self.n, *R.shape[2:]), dtype=R.dtype)
+        of_class = self._one_hot(Z)[:, None, :] @ R.reshape(*R.shape[:2], -1)
+        np.matmul(Z[:, : self.n].T, of_class[:, 0], out=out.reshape(self.n, -1))
+        return out
+
+    def constraint(self, P: Array) -> Array:
+        """``X' S_theta X``, the mean of ``(x'X)' x'X`` over the rows, shape (lanes, p, p)."""
+        xX = P.sum(axis=1)
+        return lane_gram(xX, xX) / len(P)
+
+    def constraint_factor(self, P: Array) -> Array:
+        """``P / l``: its lift is ``S_theta X``."""
+        factor: Array = P / len(P)
+        return factor
+
+    def gradient_factor(self, P: Array) -> Array:
+        """``R_c = - sum_j w_cj x_j'X``, weighted as in S_xi: its lift is ``grad f_xi(X) = - S_xi X``.
+
+        Raises
+        ------
+        ValueError
+            For a single row, which has no pair.
+        """
+        size = len(P)
+        if size < 2:
+            raise ValueError("the scatter between classes is estimated from pairs of rows; take batch_size >= 2, not 1")
+        of_pairs = (1 - 1 / self.n_samples) / (size * (size - 1))
+        of_rows = 1 / (self.n_samples * size)
+        inverse = (1 / self.priors).astype(P.dtype)[:, None, None]
+        sums = P.sum(axis=0)
+        with_all = inverse * sums - sums.sum(axis=0)  # sum_j w_cj x_j'X, the row itself among the j
+        R: Array = (of_pairs - of_rows) * (inverse - 1) * P - of_pairs * with_all
+        return R
+
+    def _one_hot(self, Z: Array) -> Array:
+        """Labels of the rows as one-hot vectors, shape (l, k)."""
+        labels: Array = Z[:, self.n :] + self.priors.astype(Z.dtype)
+        return labels
+
+
+def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled data") -> tuple[Views, SampledLDA]:
+    """The data and the problem of linear discriminant analysis from features and labels.
+
+    Parameters
+    ----------
+    X : array_like (N, d)
+        Features, one row per sample; copied beside the one-hot labels, centred when served.
+    y : array_like (N,)
+        Labels, of any type that can be sorted; the classes are in the order of ``numpy.unique``.
+    name : str
+        Name of the data, used in messages.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, a value is missing or not finite, there are fewer than two classes or a class has a
+        single sample.
+    """
+    features, labels = _table(name, "X", X), np.asarray(y)
+    if labels.shape != features.shape[:1]:
+        raise ValueError(
+            f"{name}: y of shape {labels.shape}: expected ({len(features)},), one label per row of X; a one-hot y "
+            "becomes labels by y.argmax(axis=1)"
+        )
+    missing = [i for i, label in enumerate(labels.tolist()) if label is None or label != label]
+    if missing:
+        raise ValueError(f"{name}: y[{missing[0]}] is {labels[missing[0]]}: expected a label; drop such rows first")
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(f"{name}: y has {len(classes)} class(es), {classes.tolist()}: expected two or more")
+    if counts.min() < 2:
+        raise ValueError(
+            f"{name}: class {classes[counts.argmin()].item()!r} of y has a single sample: expected two or more, since "
+            "one has no scatter; drop it or join classes"
+        )
+    d, k = features.shape[1], len(classes)
+    data = np.hstack([features, np.eye(k, dtype=features.dtype)[codes]])
+    views = Views(name, data, (d, k), 1.0, True, Provenance("arrays of the caller", "none", "original"))
+    return views, SampledLDA(d, counts / len(labels), len(labels))
+
+
+# --- checks ----------------------------------------------------------------------------------------------
+
+
+def _table(name: str, argument: str, values: ArrayLike) -> Array:
+    """A finite matrix of numbers, refused by the name of its argument."""
+    table = np.asarray(values)
+    if table.ndim != 2 or min(table.shape) < 1 or table.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{name}: {argument} of shape {table.shape} and type {table.dtype}: expected numbers of shape (N, d), one "
+            "row per sample"
+        )
+    if table.dtype.kind == "f" and not np.isfinite(table).all():
+        row, column = np.argwhere(~np.isfinite(table))[0]
+        raise ValueError(
+            f"{name}: {argument}[{row}, {column}] is {table[row, column]}: expected finite values; drop or fill in "
+            "such rows first"
+        )
+    return table
+
+
+def _require_width(d: int) -> None:
+    if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1:
+        raise ValueError(f"d must be a positive whole number, the number of rows of X, got {d!r}")

@@ -1,0 +1,272 @@
+"""The generalised eigenvalue problem and LDA on minibatches, held to what they are on all rows."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.linalg import eigh
+
+from cdfsg.eigenproblems import SampledGEVP, SampledLDA, discriminant_analysis, generalised_eigenproblem
+from cdfsg.problems import Quadratic, SpannedProblem
+from cdfsg.solvers import SOLVERS
+from cdfsg.solvers.lanes import Refusal, initial_points, run
+
+KINDS = ("gevp", "lda")
+SETTINGS = {
+    "CDFSG": {"s1": 0.5, "s2": 0.1},
+    "CDFSG-Ada": {"s1": 0.1, "s2": 0.01},
+    "Landing": {"eta": 0.3, "omega": 0.5},
+}
+
+
+def labels(n):
+    """Three classes, not equally frequent: 0, 1 and 4."""
+    return np.arange(n) ** 2 % 5
+
+
+def make(kind, n, d, seed=0):
+    """Views and problem: for the GEVP A and M are far from each other, for LDA the classes lie apart."""
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal((n, d)) @ (np.eye(d) + 0.3 * rng.standard_normal((d, d)) / np.sqrt(d))
+    if kind == "gevp":
+        a = rng.standard_normal((n, d)) * 0.9 ** np.arange(d) ** 1.5
+        return generalised_eigenproblem(a, noise)
+    y = labels(n)
+    centres = 1.5 * rng.standard_normal((5, d))
+    return discriminant_analysis((noise + centres[y]) / 2, y)  # X'MX is about 1 at the start
+
+
+def gradient(problem, Z, X):
+    return problem.lift(Z, problem.gradient_factor(problem.project(Z, X)))
+
+
+def constraint_gradient(problem, Z, X):
+    return problem.lift(Z, problem.constraint_factor(problem.project(Z, X)))
+
+
+def sampled_pencil(kind, views, index):
+    """A_xi and M_theta of some rows, by the sums that define them."""
+    rows, d = views.rows(index, np.float64), views.sizes[0]
+    if kind == "gevp":
+        a, b = rows[:, :d], rows[:, d:]
+        return sum(np.outer(r, r) for r in a) / len(a), sum(np.outer(r, r) for r in b) / len(b)
+    N, y = views.n_samples, views.data[:, d:].argmax(axis=1)
+    x, size = rows[:, :d], len(rows)
+    A = np.zeros((d, d))
+    for i, j in itertools.product(range(size), repeat=2):
+        w = (y[index[i]] == y[index[j]]) / np.mean(y == y[index[i]]) - 1
+        A += w * np.outer(x[i], x[j]) * (1 / (N * size) if i == j else (1 - 1 / N) / (size * (size - 1)))
+    return A, x.T @ x / size
+
+
+def captured(problem, views, X):
+    """Share of the largest possible trace, after exact orthogonalisation, per lane."""
+    A, M = problem.pencil(views.covariance)
+    values = eigh(A, M, eigvals_only=True)
+    p = X.shape[2]
+    traces = [np.trace(np.linalg.solve(x.T @ M @ x, x.T @ A @ x)) for x in np.moveaxis(X, 1, 0)]
+    return np.array(traces) / values[-p:].sum()
+
+
+def go(name, kind, lanes=1, X0=None, views=None, problem=None, **options):
+    if views is None:
+        views, problem = make(kind, 20_000, 8)
+    solver = SOLVERS[name]()
+    X0 = initial_points(solver, problem.n, 2, range(lanes)) if X0 is None else X0
+    settings = {k: np.full(X0.shape[1], v) for k, v in SETTINGS[name].items()}
+    options = {"batch_size": 50, "order": 5, "dtype": np.float64} | options
+    return run(solver, problem, views, X0, settings, **options)
+
+
+# --- what the projections give ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lift_is_the_adjoint_of_project_and_writes_into_what_it_is_given(kind):
+    views, problem = make(kind, 30, 5)
+    rng = np.random.default_rng(1)
+    Z, X = views.rows(np.arange(9), np.float64), rng.standard_normal((5, 3, 2))
+    P = problem.project(Z, X)
+    R, out = rng.standard_normal(P.shape), np.full((5, 3, 2), np.nan)
+    assert problem.lift(Z, R, out=out) is out
+    for lane in range(3):
+        assert np.vdot(P[:, :, lane], R[:, :, lane]) == pytest.approx(np.vdot(X[:, lane], out[:, lane]))
+    np.testing.assert_array_equal(problem.lift(Z, R), out)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_projections_of_rows_are_rows_of_the_projections(kind):
+    views, problem = make(kind, 30, 5)
+    Z, X = views.rows(np.arange(9), np.float64), np.random.default_rng(1).standard_normal((5, 3, 2))
+    np.testing.assert_allclose(problem.project(Z[2:5], X), problem.project(Z, X)[2:5], atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gradient_is_the_finite_difference_of_the_sampled_objective_and_the_constraint_is_its_own(kind):
+    views, problem = make(kind, 30, 5)
+    rng = np.random.default_rng(1)
+    index = rng.permutation(30)[:9]
+    A, M = sampled_pencil(kind, views, index)
+    Z, (X, D) = views.rows(index, np.float64), rng.standard_normal((2, 5, 3, 2))
+    G, MX, C = gradient(problem, Z, X), constraint_gradient(problem, Z, X), problem.constraint(problem.project(Z, X))
+    f = Quadratic(-A).value
+    for lane in range(3):
+        x, direction = X[:, lane], D[:, lane]
+        slope = (f(x + direction) - f(x - direction)) / 2  # exact for a quadratic
+        assert np.vdot(G[:, lane], direction) == pytest.approx(slope, rel=1e-10)
+        np.testing.assert_allclose(MX[:, lane], M @ x, atol=1e-12)
+        np.testing.assert_allclose(C[lane], x.T @ M @ x, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [2, 3, 7, 8])
+def test_minibatches_average_over_all_of_a_size_to_the_exact_gradient_and_constraint(kind, size):
+    views, problem = make(kind, 8, 3)
+    A, M = problem.pencil(views.covariance)
+    X = np.random.default_rng(1).standard_normal((3, 1, 2))
+    batches = [views.rows(np.array(index), np.float64) for index in itertools.combinations(range(8), size)]
+    mean = np.mean([gradient(problem, Z, X) for Z in batches], axis=0)
+    np.testing.assert_allclose(mean[:, 0], Quadratic(-A).gradient(X[:, 0]), atol=1e-13)
+    mean = np.mean([constraint_gradient(problem, Z, X) for Z in batches], axis=0)
+    np.testing.assert_allclose(mean[:, 0], M @ X[:, 0], atol=1e-13)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_rows_drawn_afresh_average_to_the_scatter_of_their_distribution(size):
+    views, finite = make("lda", 8, 3)
+    problem = SampledLDA(3, finite.priors)
+    X = np.random.default_rng(1).standard_normal((3, 1, 2))
+    draws = itertools.product(range(8), repeat=size)
+    mean = np.mean([gradient(problem, views.rows(np.array(index), np.float64), X) for index in draws], axis=0)
+    np.testing.assert_allclose(mean[:, 0], -problem.pencil(views.covariance)[0] @ X[:, 0], atol=1e-13)
+
+
+def test_the_scatters_are_those_of_the_class_means():
+    views, problem = make("lda", 60, 4)
+    x, y = views.data[:, :4], labels(60)
+    between = np.zeros((4, 4))
+    for label in np.unique(y):
+        difference = x[y == label].mean(axis=0) - x.mean(axis=0)
+        between += np.mean(y == label) * np.outer(difference, difference)
+    A, M = problem.pencil(views.covariance)
+    np.testing.assert_allclose(A, between, atol=1e-12)
+    cross, of_labels = views.covariance[:4, 4:], views.covariance[4:, 4:]
+    np.testing.assert_allclose(A, cross @ np.linalg.pinv(of_labels, rcond=1e-10) @ cross.T, atol=1e-12)
+    np.testing.assert_allclose(M, np.cov(x.T, bias=True), atol=1e-12)
+
+
+def test_the_matrices_of_an_eigenproblem_are_second_moments_or_covariances_of_the_rows():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 50, 3)) + 1
+    for centred in (False, True):
+        views, problem = generalised_eigenproblem(a, b, centred=centred)
+        for found, rows in zip(problem.pencil(views.covariance), (a, b), strict=True):
+            rows = rows - centred * rows.mean(axis=0)
+            np.testing.assert_allclose(found, rows.T @ rows / 50, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_single_precision_stays_single(kind):
+    views, problem = make(kind, 30, 5)
+    Z, X = views.rows(np.arange(9)), np.ones((5, 1, 2), dtype=np.float32)
+    P = problem.project(Z, X)
+    assert {P.dtype, problem.constraint(P).dtype, gradient(problem, Z, X).dtype} == {np.dtype(np.float32)}
+    assert constraint_gradient(problem, Z, X).dtype == np.float32
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neither_problem_claims_a_kernel_since_its_projections_mix_in_a_lift(kind):
+    assert not isinstance(make(kind, 30, 5)[1], SpannedProblem)
+
+
+def test_labels_of_any_kind_give_the_same_problem():
+    X, y = np.random.default_rng(0).standard_normal((12, 3)), np.arange(12) % 3
+    expected, problem = discriminant_analysis(X, y)
+    for same in (y.astype(float), np.array(["ash", "elm", "oak"])[y], [("ash", "elm", "oak")[k] for k in y]):
+        views, other = discriminant_analysis(X, same)
+        np.testing.assert_array_equal(views.data, expected.data)
+        np.testing.assert_array_equal(other.priors, problem.priors)
+
+
+# --- what the solvers make of them -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", SETTINGS)
+def test_one_pass_captures_95_percent_of_the_exact_optimum(kind, name):
+    views, problem = make(kind, 20_000, 8)
+    start = initial_points(SOLVERS[name](), problem.n, 2, range(4))
+    assert captured(problem, views, start).max() < 0.8
+    # A constant step ends in a noise ball: 5 % is left to it.
+    assert captured(problem, views, go(name, kind, 4).X).min() > 0.95
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_lane_alone_equals_the_same_lane_among_fifty_others(kind, name):
+    views, problem = make(kind, 600, 8)
+    X0 = initial_points(SOLVERS[name](), problem.n, 2, range(51))
+    alone, crowd = (go(name, kind, X0=X, views=views, problem=problem).X for X in (X0[:, 17:18], X0))
+    # Sums are taken in another order, no more.
+    np.testing.assert_allclose(alone[:, 0], crowd[:, 17], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rsg_plus_refuses_what_is_not_correlation_analysis(kind):
+    views, problem = make(kind, 600, 8)
+    solver = SOLVERS["RSG+"]()
+    X0, settings = initial_points(solver, problem.n, 2, [0]), {"eta_q": np.array([0.1]), "eta_t": np.array([0.01])}
+    with pytest.raises(Refusal, match="classical CCA"):
+        run(solver, problem, views, X0, settings, 20, 5)
+
+
+# --- what is refused -------------------------------------------------------------------------------------
+
+X6, Y6 = np.arange(12.0).reshape(6, 2), [0, 0, 0, 1, 1, 1]
+HOLED = np.where(X6 == 5, np.nan, X6)
+
+
+@pytest.mark.parametrize(
+    "make_it, words",
+    [
+        (lambda: generalised_eigenproblem(X6, X6[:5]), r"a of shape \(6, 2\) and b of shape \(5, 2\)"),
+        (lambda: generalised_eigenproblem(X6, X6[:, :1]), r"expected one shape \(N, d\)"),
+        (lambda: generalised_eigenproblem(X6[:, 0], X6), r"a of shape \(6,\).*expected numbers of shape"),
+        (lambda: generalised_eigenproblem(X6, HOLED), r"b\[2, 1\] is nan: expected finite"),
+        (lambda: generalised_eigenproblem(X6, X6.astype(str)), "b of shape .* and type <U32"),
+        (lambda: discriminant_analysis(X6, Y6[:5]), r"y of shape \(5,\): expected \(6,\), one label per row"),
+        (lambda: discriminant_analysis(X6, np.eye(2)[Y6]), r"labels by y.argmax\(axis=1\)"),
+        (lambda: discriminant_analysis(HOLED, Y6), r"X\[2, 1\] is nan: expected finite"),
+        (lambda: discriminant_analysis(X6, [0, 0, np.nan, 1, 1, 1]), r"y\[2\] is nan: expected a label"),
+        (lambda: discriminant_analysis(X6, np.array(["a", "a", "b", None, "b", "b"])), r"y\[3\] is None"),
+        (lambda: discriminant_analysis(X6, [7] * 6), r"y has 1 class\(es\), \[7\]"),
+        (lambda: discriminant_analysis(X6, ["a"] * 5 + ["b"]), "class 'b' of y has a single sample"),
+        (lambda: SampledGEVP(0), "d must be a positive whole number, the number of rows of X, got 0"),
+        (lambda: SampledGEVP(2.0), "got 2.0"),
+        (lambda: SampledLDA(2, [1.0]), "priors must be two or more"),
+        (lambda: SampledLDA(2, [0.5, 0.6]), "that sum to 1"),
+        (lambda: SampledLDA(2, [1.0, 0.0]), "positive"),
+        (lambda: SampledLDA(2, [[0.5, 0.5]]), "one per class"),
+        (lambda: SampledLDA(2, [0.5, 0.5], 1), "n_samples must be at least 2, got 1"),
+        (lambda: SampledLDA(2, [0.5, 0.5], np.nan), "n_samples must be at least 2, got nan"),
+    ],
+)
+def test_bad_input_is_refused_with_its_name_and_value(make_it, words):
+    with pytest.raises(ValueError, match=words):
+        make_it()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_start_of_another_height_and_a_problem_of_other_views_are_refused(kind):
+    views, problem = make(kind, 30, 5)
+    with pytest.raises(ValueError, match="7 rows"):
+        go("CDFSG", kind, X0=np.ones((7, 1, 2)), views=views, problem=problem)
+    other = make(kind, 30, 4)[1]
+    with pytest.raises(ValueError, match="sizes"):
+        go("CDFSG", kind, X0=np.eye(4)[:, None, :2], views=views, problem=other)
+
+
+def test_a_minibatch_of_one_row_has_no_pair_to_estimate_the_scatter_from():
+    views, problem = make("lda", 30, 5)
+    with pytest.raises(ValueError, match="batch_size >= 2"):
+        go("CDFSG", "lda", views=views, problem=problem, batch_size=1)
