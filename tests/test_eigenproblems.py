@@ -1,6 +1,10 @@
 """The generalised eigenvalue problem and LDA on minibatches, held to what they are on all rows."""
 
 import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ from cdfsg.problems import Quadratic, SpannedProblem
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.lanes import Refusal, initial_points, run
 
+ROOT = Path(__file__).parents[1]
 KINDS = ("gevp", "lda")
 SETTINGS = {
     "CDFSG": {"s1": 0.5, "s2": 0.1},
@@ -270,3 +275,16 @@ def test_a_minibatch_of_one_row_has_no_pair_to_estimate_the_scatter_from():
     views, problem = make("lda", 30, 5)
     with pytest.raises(ValueError, match="batch_size >= 2"):
         go("CDFSG", "lda", views=views, problem=problem, batch_size=1)
+
+
+# --- what is shown ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["generalised_eigenvalues", "lda"])
+def test_an_example_runs_and_captures_nearly_all_of_the_optimum(name):
+    found = subprocess.run(
+        [sys.executable, "-W", "error", ROOT / "examples" / f"{name}.py"], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    # 0.989 and 0.996; other hardware may round to another path through the noise.
+    assert float(re.search(r"captured share .* (0\.\d+)", found.stdout)[1]) > 0.97
