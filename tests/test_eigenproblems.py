@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -288,3 +289,11 @@ def test_an_example_runs_and_captures_nearly_all_of_the_optimum(name):
     assert found.returncode == 0, found.stderr
     # 0.989 and 0.996; other hardware may round to another path through the noise.
     assert float(re.search(r"captured share .* (0\.\d+)", found.stdout)[1]) > 0.97
+
+
+def test_the_example_of_a_problem_of_your_own_finds_its_sources(tmp_path, capsys):
+    page = (ROOT / "docs" / "pages" / "other_problems.md").read_text()
+    script = tmp_path / "ica.py"
+    script.write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    assert runpy.run_path(str(script))["match"].min() > 0.95
+    assert "at least 0.9" in capsys.readouterr().out
