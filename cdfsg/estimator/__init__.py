@@ -1,0 +1,5 @@
+"""A scikit-learn style front to the paper's algorithms, for people with their own data."""
+
+from cdfsg.estimator.gcca import Progress, StochasticGCCA
+
+__all__ = ["Progress", "StochasticGCCA"]

@@ -1,0 +1,124 @@
+"""The stated scaling, order and sign of canonical weights, from p-by-p moments of the projections.
+
+The columns of the stacked weights satisfy ``sum_i w_i' S_ii w_i = I`` (the paper's constraint), are ordered by
+descending magnitude of their correlation, and the entry of the largest magnitude in the first view is positive.
+
+An even merit, such as Huber's, does not tell ``(a; b)`` from ``(a; -b)``, which are orthogonal under the joint
+constraint: its optimum has both, and one of the two correlations is negative.  Turning the sign of one view would
+make them equal and break the constraint, so signs are turned for all views of a column together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cdfsg import metrics
+from cdfsg.linalg import Array, sym
+from cdfsg.problems import Merit
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Weights in the stated convention, and what they capture.
+
+    Attributes
+    ----------
+    weights : array (n, p), float64
+    K : array (m, m, p, p)
+        Their moments ``w_i' S_ij w_j``.
+    correlations : array (p,)
+        Mean over the pairs of views of the correlation of the two projections, per column.
+    """
+
+    weights: Array
+    K: Array
+    correlations: Array
+
+    @property
+    def captured(self) -> float:
+        """Sum of the correlations' magnitudes."""
+        return float(np.abs(self.correlations).sum())
+
+
+def moments_of(P: Array) -> Array:
+    """``K_ij = P_i' P_j / l`` of projections (l, m, p): shape (m, m, p, p), float64."""
+    P = P.astype(np.float64)
+    K: Array = np.einsum("lip,ljq->ijpq", P, P, optimize=True) / len(P)
+    return K
+
+
+def settle(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit) -> Settled:
+    """Bring weights into the convention.
+
+    With the identity merit the p-by-p factors are free in each view: the best weights in the spans found follow from
+    the exact problem of the projections, of size m p.  For another merit, whose optimum is no eigenproblem, all views
+    get the same factor, one that keeps the span of X and makes ``X'MX = I`` and the sum of the cross moments diagonal.
+
+    Parameters
+    ----------
+    weights : array (n, p)
+    slices : tuple of slice
+        Rows of the views.
+    K : array (m, m, p, p)
+        Moments ``w_i' S_ij w_j`` of the weights.
+    merit : Identity or Huber
+    """
+    m, p = len(slices), weights.shape[1]
+    N = _free_factors(K) if merit.name == "identity" else np.broadcast_to(_joint_factor(K), (m, p, p))
+    K = _transformed(K, N)
+    order = np.argsort(-np.abs(pairwise_correlations(K)), kind="stable")
+    W = np.concatenate([weights[view] @ factor[:, order] for view, factor in zip(slices, N, strict=True)])
+    first = W[slices[0]]
+    flips = np.where(first[np.abs(first).argmax(axis=0), np.arange(p)] < 0, -1.0, 1.0)
+    K = K[:, :, order][:, :, :, order] * np.outer(flips, flips)
+    return Settled(W * flips, K, pairwise_correlations(K))
+
+
+def pairwise_correlations(K: Array) -> Array:
+    """Per column the correlation of two views' projections, averaged over the pairs of views, shape (p,).
+
+    A projection without variance is correlated with nothing.
+    """
+    t = np.diagonal(K, axis1=-2, axis2=-1)
+    i, j = np.triu_indices(len(K), 1)
+    scale = np.sqrt(np.maximum(t[i, i] * t[j, j], 0))
+    ratio = np.divide(t[i, j], scale, out=np.zeros_like(scale), where=scale > 0)
+    mean: Array = ratio.mean(axis=0)
+    return mean
+
+
+def total_correlation(K: Array) -> float:
+    """What `score` returns: for two views the paper's TCC, for more the sum of `pairwise_correlations`."""
+    if len(K) == 2:
+        return float(metrics.tcc(K[:, :, None])[0])
+    return float(pairwise_correlations(K).sum())
+
+
+def _free_factors(K: Array) -> Array:
+    """Factors (m, p, p) of the best weights in the spans, with ``X'MX = I``."""
+    m, p = K.shape[0], K.shape[2]
+    stacked = sym(K.transpose(0, 2, 1, 3).reshape(m * p, m * p))
+    factors: Array = metrics.minimiser(stacked, (p,) * m, p).reshape(m, p, p)
+    return factors
+
+
+def _joint_factor(K: Array) -> Array:
+    """One factor (p, p) that makes ``X'MX = I`` and the sum of the cross moments diagonal."""
+    p = K.shape[2]
+    own = np.einsum("iiab->ab", K)
+    cross = sym(K.sum(axis=(0, 1)) - own)
+    N, defined = metrics.orthogonalise(sym(own)[None])
+    if not defined[0]:
+        raise ValueError(
+            f"the {p} projections are linearly dependent on these rows, so they cannot be made orthonormal; ask for "
+            "fewer n_components, or give more rows"
+        )
+    rotation = np.linalg.eigh(sym(N[0] @ cross @ N[0]))[1]
+    factor: Array = N[0] @ rotation
+    return factor
+
+
+def _transformed(K: Array, N: Array) -> Array:
+    """``N_i' K_ij N_j``."""
+    product: Array = np.einsum("iab,ijac,jcd->ijbd", N, K, N, optimize=True)
+    return product

@@ -1,0 +1,89 @@
+"""What is kept of the columns of a stream: count, mean, deviation, smallest and largest value."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from cdfsg.estimator.inputs import Block
+from cdfsg.linalg import Array
+
+
+@dataclass
+class Moments:
+    """Moments of n columns over the rows seen so far, all views side by side.
+
+    Attributes
+    ----------
+    rows : int
+        Rows seen; a row seen in two passes counts twice.
+    mean : array (n,), float64
+    squares : array (n,), float64
+        Sums of squared deviations from the mean.
+    low, high : array (n,), float64
+        Smallest and largest value.
+    """
+
+    rows: int
+    mean: Array
+    squares: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def of_nothing(cls, n: int) -> "Moments":
+        """Moments before the first row."""
+        return cls(0, np.zeros(n), np.zeros(n), np.full(n, np.inf), np.full(n, -np.inf))
+
+    @property
+    def variance(self) -> Array:
+        """Variances over the rows seen, with divisor N, shape (n,)."""
+        variance: Array = self.squares / max(self.rows, 1)
+        return variance
+
+    def update(self, blocks: list[Block]) -> None:
+        """Take in a batch, one block (l, n_i) per view.
+
+        Sums are taken of deviations from the mean so far, so that a mean far from zero costs no digits; the two
+        parts are then merged (Chan, Golub, LeVeque 1983).  Stored zeros and those left out of a sparse block count.
+        """
+        size = blocks[0].shape[0]
+        begin = 0
+        for block in blocks:
+            view = slice(begin, begin + block.shape[1])
+            begin = view.stop
+            shift = self.mean[view] if self.rows else _first_row(block)
+            shift = shift.astype(block.dtype).astype(np.float64)  # a number that can be subtracted without rounding
+            sums, squares, low, high = _sums(block, shift)
+            delta = sums / size  # the batch's mean minus shift
+            inner = np.maximum(squares - size * delta**2, 0)
+            total = self.rows + size
+            move = delta + shift - self.mean[view]
+            self.squares[view] += inner + move**2 * (self.rows * size / total)
+            self.mean[view] += move * (size / total)
+            np.minimum(self.low[view], low, out=self.low[view])
+            np.maximum(self.high[view], high, out=self.high[view])
+        self.rows += size
+
+
+def _first_row(block: Block) -> Array:
+    """The first row as a shift that is near the mean of the first batch."""
+    row = block[:1].toarray()[0] if sparse.issparse(block) else block[0]
+    return np.asarray(row, dtype=np.float64)
+
+
+def _sums(block: Block, shift: Array) -> tuple[Array, Array, Array, Array]:
+    """Column sums of ``x - shift`` and of its square, smallest and largest x."""
+    if sparse.issparse(block):
+        size, n = block.shape
+        data = block.data.astype(np.float64)
+        gap = data - shift[block.indices]
+        absent = size - np.bincount(block.indices, minlength=n)  # each of them deviates by -shift
+        sums = np.bincount(block.indices, gap, minlength=n) - absent * shift
+        squares = np.bincount(block.indices, gap**2, minlength=n) + absent * shift**2
+        low, high = (np.asarray(part.todense(), dtype=np.float64)[0] for part in (block.min(axis=0), block.max(axis=0)))
+        return sums, squares, low, high
+    gap = block - shift.astype(block.dtype)
+    sums = gap.sum(axis=0, dtype=np.float64)
+    squares = np.einsum("lj,lj->j", gap, gap).astype(np.float64)
+    return sums, squares, block.min(axis=0).astype(np.float64), block.max(axis=0).astype(np.float64)

@@ -1,0 +1,55 @@
+r"""The default penalty parameter and step sizes: no grid, no units.
+
+The rule works in coordinates in which every view's minibatch covariance has 1 as its largest eigenvalue, so that
+nothing here depends on the units of the data.
+
+* **beta.**  Along a growing X the penalty function h falls without bound unless ``beta >= 3/2 g rho``: f(A(X)) falls
+  like ``-g rho s^6 / 4`` and the penalty grows like ``beta s^6 / 6`` along a direction scaled by s.  Here rho <= m - 1
+  is the largest eigenvalue of the pencil (cross-covariance, M) and g the largest slope of the merit.  The paper's 0.1
+  is far below; `PENALTY` times ``g (m - 1)`` is above for every data set.
+* **alpha of CDFSG.**  Near a feasible point the curvature of the penalty is ``4 beta`` and that of f at most
+  ``2 g (m - 1)``, each times the largest eigenvalue of M.  A gradient step of twice their sum's inverse diverges; the
+  default is the inverse itself, so ``step_size`` is a share of the step that a quadratic would take.
+* **alpha of CDFSG-Ada.**  A step moves each of the n entries of a column x by about alpha, hence ``M^(1/2) x``, whose
+  length is 1, by at most ``alpha (tr M + n)^(1/2)``.  The default makes that `REACH`.
+* **decay.**  ``(1 + k / DECAY_STEPS)^(-1/2)`` after k minibatches of the nominal size, whose number in all nobody
+  needs to know.
+"""
+
+import numpy as np
+
+from cdfsg.problems import Merit
+
+PENALTY = 2.0
+"""The penalty parameter in units of g (m - 1); 3/2 is the least that bounds h below."""
+REACH = 0.1
+"""How far a step of CDFSG-Ada moves a column, in units of its length."""
+DECAY_STEPS = 1000
+"""Minibatches after which the step sizes have fallen to 0.7 of the first."""
+TRACKING = 0.2
+"""The step b of the tracker of X'MX."""
+
+
+def steepest(merit: Merit) -> float:
+    """The largest slope g of the merit for covariances of projections in [0, 1]."""
+    return float(np.abs(merit.slope(np.linspace(0.0, 1.0, 101))).max())
+
+
+def penalty_parameter(merit: Merit, m: int) -> float:
+    """The default beta for m views."""
+    return PENALTY * steepest(merit) * (m - 1)
+
+
+def gradient_step(merit: Merit, m: int, beta: float) -> float:
+    """The first alpha of CDFSG at ``step_size=1``."""
+    return 1 / (4 * beta + 2 * steepest(merit) * (m - 1))
+
+
+def adaptive_step(trace: float, n: int) -> float:
+    """The first alpha of CDFSG-Ada at ``step_size=1``, from tr M and the number n of columns that vary."""
+    return float(REACH / np.sqrt(trace + n))
+
+
+def decay(steps: float) -> float:
+    """The factor after so many minibatches."""
+    return float((1 + steps / DECAY_STEPS) ** -0.5)
