@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdfsg.estimator import steps
 from cdfsg.estimator.convention import Settled, moments_of, total_correlation
-from cdfsg.estimator.inputs import MEASURED_ROWS, Block, Source, Stream, is_stream, read_views
+from cdfsg.estimator.inputs import MEASURED_ROWS, Block, Source, Stream, dimensions, is_stream, read_views
 from cdfsg.estimator.learner import ALGORITHMS, Learner, Plan, Restart
 from cdfsg.linalg import Array, require_positive, view_slices
 from cdfsg.problems import MERITS, make_merit
@@ -27,7 +27,7 @@ STEPS_PER_PASS = 40
 LEAST_BATCH = 20
 QUIET_SECONDS = 5.0
 """A pass that takes longer says in between how far it is, if verbose."""
-STILL_GROWING = 0.03
+STILL_GROWING = 0.05
 """A fit has not converged if the gains of its last passes promise to add more than this share."""
 
 
@@ -151,7 +151,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     of its minibatch covariance's top eigenvalue, estimated on the first ten minibatches.  In these coordinates CDFSG
     takes the step ``step_size / (4 beta + 2 g (m - 1))``, one over the largest curvature, and CDFSG-Ada the step
     ``0.1 step_size / sqrt(tr M + n)``, which moves a column by at most a tenth of its length.  After k minibatches
-    both are multiplied by ``(1 + k / 1000)^(-1/2)``.  The result is an average of the iterates, in which late ones
+    both are multiplied by ``(1 + k / 4000)^(-1/2)``.  The result is an average of the iterates, in which late ones
     weigh more.  Scaling columns by any factors changes nothing but rounding.
 
     **Divergence.**  Where the tracked X'MX loses positive definiteness or grows beyond 10, the fit goes on from the
@@ -400,9 +400,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _source(self, views: Any, *, at_least: int, reset: bool | None = None) -> Source:
         """Read views, and hold them against those of the fit unless a new one begins."""
         reset = not hasattr(self, "_learner") if reset is None else reset
+        if not isinstance(views, list | tuple) and dimensions(views) == 2:
+            validate_data(self, views, reset=reset, skip_check_array=True)  # number and names of the columns
         source = read_views(views, self.view_sizes, at_least=at_least)
-        if not isinstance(views, list | tuple):
-            validate_data(self, views, reset=reset, skip_check_array=True)
         names = _names(views) if isinstance(views, list | tuple) else None
         if reset:
             self.n_features_per_view_ = source.sizes
@@ -569,10 +569,11 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if missing <= STILL_GROWING * history[-1]:
             return
         self.converged_ = False
-        gain = (history[-1] - history[-2]) / history[-1]
+        gain, share = (history[-1] - history[-2]) / history[-1], missing / history[-1]
+        much = f"about {share:.0%}" if share < 0.5 else "more than half"
         warnings.warn(
             f"not converged after {len(history)} passes: the captured correlation grew by {gain:.1%} in the last one, "
-            f"and about {missing / history[-1]:.0%} may be missing. Raise n_epochs={self.n_epochs}, or go on with "
+            f"and {much} may be missing. Raise n_epochs={self.n_epochs}, or go on with "
             "partial_fit; where it stays slow, directions of little variance matter: drop near-copies of columns, or "
             "whiten small views by PCA first",
             ConvergenceWarning,
@@ -618,19 +619,22 @@ def cut(blocks: list[Block], size: int) -> Iterator[list[Block]]:
 
 
 def still_to_come(history: Sequence[float]) -> float:
-    """What further passes promise to add: the gains of the last passes, continued as a geometric series.
+    """What further passes promise to add, if the gains per pass go on to fall like a power of the number of passes.
+
+    The power is that by which they fell from the second pass to the last one.  A geometric series would promise too
+    little: the directions of little variance come late.
 
     Parameters
     ----------
     history : sequence of float
         Captured correlation after each pass.  From a single one nothing can be said, and 0 is returned.
     """
+    passes = len(history)
     gains = np.diff(history)
-    if len(gains) == 0 or gains[-1] <= 0:
+    if passes < 2 or gains[-1] <= 0:
         return 0.0
-    ratio = gains[-1] / gains[-2] if len(gains) > 1 and gains[-2] > 0 else 0.5
-    ratio = min(ratio, 0.95)
-    return float(gains[-1] * ratio / (1 - ratio))
+    power = 3.0 if passes == 2 else np.log(max(gains[0] / gains[-1], 1.0)) / np.log(passes / 2)
+    return float(gains[-1] * passes / (max(power, 1.2) - 1))
 
 
 def _has_settled(history: Sequence[float], tol: float) -> bool:

@@ -155,12 +155,18 @@ def read_views(X: Any, view_sizes: Any, *, at_least: int = 1, name: str = "views
     ValueError
         If X is not what it should be; the message says what is expected.
     """
-    listed = isinstance(X, list | tuple) and bool(X) and all(np.ndim(v) == 2 or hasattr(v, "dask") for v in X)
+    listed = isinstance(X, list | tuple) and bool(X) and all(dimensions(v) == 2 for v in X)
     if view_sizes is None or listed:
         return _listed(X, view_sizes, at_least, name)
     table = _table(X, at_least, name)
     sizes = _resolved(view_sizes, int(table.shape[1]))
     return Source([table], [(0, part) for part in view_slices(sizes)], _common_type([table]))
+
+
+def dimensions(X: Any) -> int:
+    """Number of dimensions of anything like an array, without reading it where it says so itself."""
+    known = getattr(X, "ndim", None)
+    return known if isinstance(known, int) else np.asarray(X).ndim
 
 
 def is_stream(X: Any) -> bool:
@@ -214,7 +220,7 @@ def _listed(views: Any, view_sizes: Any, at_least: int, name: str) -> Source:
 def _table(table: Any, at_least: int, name: str) -> Any:
     """A table that rows can be taken of, checked as far as that needs no pass over the data."""
     if _is_dask(table):
-        if np.ndim(table) != 2 or not all(np.isfinite(table.shape)):
+        if table.ndim != 2 or not all(np.isfinite(table.shape)):
             raise ValueError(
                 f"{name} is a Dask array of shape {table.shape}: expected two dimensions of known length; call "
                 "compute_chunk_sizes() first"

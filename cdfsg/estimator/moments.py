@@ -81,7 +81,7 @@ def _sums(block: Block, shift: Array) -> tuple[Array, Array, Array, Array]:
         absent = size - np.bincount(block.indices, minlength=n)  # each of them deviates by -shift
         sums = np.bincount(block.indices, gap, minlength=n) - absent * shift
         squares = np.bincount(block.indices, gap**2, minlength=n) + absent * shift**2
-        low, high = (np.asarray(part.todense(), dtype=np.float64)[0] for part in (block.min(axis=0), block.max(axis=0)))
+        low, high = (part.toarray().ravel().astype(np.float64) for part in (block.min(axis=0), block.max(axis=0)))
         return sums, squares, low, high
     gap = block - shift.astype(block.dtype)
     sums = gap.sum(axis=0, dtype=np.float64)

@@ -24,7 +24,7 @@ PENALTY = 2.0
 """The penalty parameter in units of g (m - 1); 3/2 is the least that bounds h below."""
 REACH = 0.1
 """How far a step of CDFSG-Ada moves a column, in units of its length."""
-DECAY_STEPS = 1000
+DECAY_STEPS = 4000
 """Minibatches after which the step sizes have fallen to 0.7 of the first."""
 TRACKING = 0.2
 """The step b of the tracker of X'MX."""

@@ -1,0 +1,96 @@
+"""Default settings against the exact solution."""
+
+import numpy as np
+import pytest
+
+from cdfsg import StochasticGCCA
+from cdfsg.metrics import compress
+from cdfsg.problems import Huber
+from tests.estimator.data import CORRELATIONS, covariance, digits, exact, stacked, synthetic
+
+# What the defaults promise, and what a run at another seed stays above by a margin of two per cent.
+PROMISED = 0.95
+
+
+def moments(model, views):
+    """``x_i' S_ij x_j`` of the weights, shape (m, m, 1, p, p)."""
+    return compress(stacked(model)[:, None], covariance(views), tuple(view.shape[1] for view in views))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("p", [2, 5])
+def test_digits_reach_what_the_defaults_promise_in_five_passes(p, seed):
+    views = digits()
+    model = StochasticGCCA(p, random_state=seed).fit(views)
+    assert model.n_epochs_ <= 5 and model.converged_
+    assert PROMISED * exact(views, p) <= model.score(views) <= exact(views, p) * (1 + 1e-9)
+
+
+def test_synthetic_views_reach_what_the_defaults_promise():
+    views = synthetic()
+    model = StochasticGCCA(4, random_state=0).fit(views)
+    assert model.score(views) >= PROMISED * sum(CORRELATIONS)
+    # At this sample size the span is a little off, and correlations fall by its square.
+    np.testing.assert_allclose(model.canonical_correlations_, CORRELATIONS, atol=0.02)
+
+
+def test_columns_scaled_by_factors_of_a_million_apart_reach_what_the_defaults_promise():
+    rng = np.random.default_rng(5)
+    views = [view * 10 ** rng.uniform(-3, 3, view.shape[1]) for view in synthetic()]
+    model = StochasticGCCA(4, random_state=0).fit(views)
+    assert model.score(views) >= PROMISED * sum(CORRELATIONS)
+
+
+def test_columns_that_nearly_repeat_others_and_constant_ones_are_no_obstacle():
+    rng = np.random.default_rng(2)
+    left, right = synthetic()
+    left = np.hstack([left, left @ rng.standard_normal((8, 5)) + 1e-5 * rng.standard_normal((len(left), 5))])
+    right = np.hstack([right, np.full((len(right), 1), 7.0), right[:, :2]])
+    model = StochasticGCCA(4, random_state=0).fit([left, right])
+    assert np.isfinite(stacked(model)).all()
+    assert model.score([left, right]) >= PROMISED * sum(CORRELATIONS)
+
+
+def test_three_views_reach_what_the_defaults_promise_of_the_exact_objective():
+    views = synthetic(sizes=(8, 6, 7))
+    model = StochasticGCCA(3, random_state=0).fit(views)
+    K = moments(model, views)
+    captured = sum(np.trace(K[i, j, 0]) for i in range(3) for j in range(3) if i != j)
+    assert captured >= PROMISED * exact(views, 3)
+    # For three views that share the same variables the mean correlation of two of them is that of each pair.
+    np.testing.assert_allclose(model.canonical_correlations_, CORRELATIONS[:3], atol=0.03)
+    assert model.score(views) == pytest.approx(model.canonical_correlations_.sum(), abs=1e-6)
+
+
+def test_plain_cdfsg_reaches_what_the_defaults_promise_or_says_that_it_was_still_growing():
+    views = synthetic()
+    model = StochasticGCCA(4, algorithm="cdfsg", n_epochs=20, random_state=0).fit(views)
+    assert model.score(views) >= PROMISED * sum(CORRELATIONS)
+    with pytest.warns(match="not converged after 2 passes: the captured correlation grew by"):
+        early = StochasticGCCA(4, algorithm="cdfsg", n_epochs=2, random_state=0).fit(views)
+    assert not early.converged_ and early.score(views) < PROMISED * sum(CORRELATIONS)
+
+
+def test_views_whose_correlation_lies_in_directions_of_little_variance_are_reported_as_not_converged():
+    views = synthetic(sizes=(30, 25), condition=300.0)
+    with pytest.warns(match="directions of little variance matter"):
+        model = StochasticGCCA(4, random_state=0).fit(views)
+    assert model.score(views) < PROMISED * sum(CORRELATIONS)
+
+
+def test_the_huber_merit_comes_to_what_as_many_different_pairs_would_give_or_beyond():
+    views = synthetic()
+    model = StochasticGCCA(4, merit="huber", random_state=0).fit(views)
+    value = Huber(0.05).value(np.diagonal(moments(model, views)[0, 1, 0])).sum()
+    # Columns (a, b) / sqrt(2) of each pair are stationary; the optimum has (a, -b) / sqrt(2) of the first two besides.
+    different, best = (Huber(0.05).value(np.array(rho) / 2).sum() for rho in (CORRELATIONS, (0.9, 0.9, 0.8, 0.8)))
+    assert PROMISED * different <= value <= best * (1 + 1e-9)
+
+
+def test_single_precision_comes_out_as_double_does():
+    views = digits()
+    double = StochasticGCCA(3, random_state=0).fit(views)
+    single = StochasticGCCA(3, random_state=0).fit([view.astype(np.float32) for view in views])
+    assert single.transform([view.astype(np.float32) for view in views])[0].dtype == np.float32
+    # The runs part by rounding, which 200 steps amplify, but far less than the distance from the optimum.
+    np.testing.assert_allclose(single.canonical_correlations_, double.canonical_correlations_, atol=2e-3)

@@ -1,0 +1,118 @@
+"""Scaling, order and sign of the weights; what a change of units does to a fit."""
+
+import numpy as np
+import pytest
+
+from cdfsg import StochasticGCCA
+from cdfsg.metrics import compress, feasibility
+from tests.estimator.data import covariance, digits, stacked, synthetic
+
+pytestmark = pytest.mark.filterwarnings("ignore:not converged")  # two passes are enough to see a convention
+
+
+def moments(model, views):
+    K = compress(stacked(model)[:, None], covariance(views), tuple(view.shape[1] for view in views))
+    return K[:, :, 0]
+
+
+@pytest.mark.parametrize("merit", ["identity", "huber"])
+@pytest.mark.parametrize("algorithm", ["cdfsg-ada", "cdfsg"])
+@pytest.mark.parametrize("sizes", [(8, 6), (8, 6, 7)])
+def test_the_columns_are_orthonormal_ordered_and_signed(merit, algorithm, sizes):
+    views = synthetic(sizes=sizes)
+    model = StochasticGCCA(3, merit=merit, algorithm=algorithm, n_epochs=2, random_state=3).fit(views)
+    K = moments(model, views)
+    assert feasibility(K[:, :, None])[0] < 1e-8  # rounding, for 2,000 rows of order one
+    assert (np.diff(np.abs(model.canonical_correlations_)) <= 0).all()
+    first = model.weights_[0]
+    assert (first[np.abs(first).argmax(axis=0), range(3)] > 0).all()
+
+
+def test_the_canonical_correlations_are_those_of_the_projections():
+    views = synthetic(sizes=(8, 6, 7))
+    model = StochasticGCCA(2, n_epochs=2, random_state=0).fit(views)
+    scores = model.transform(views)
+    for r in range(2):
+        C = np.corrcoef([part[:, r] for part in scores])
+        np.testing.assert_allclose(model.canonical_correlations_[r], C[np.triu_indices(3, 1)].mean(), atol=1e-10)
+
+
+def test_with_two_views_the_score_on_the_rows_of_the_fit_is_the_sum_of_the_canonical_correlations():
+    views = synthetic()
+    model = StochasticGCCA(3, n_epochs=2, random_state=0).fit(views)
+    assert model.score(views) == pytest.approx(model.canonical_correlations_.sum(), abs=1e-9)
+
+
+def test_the_explained_covariance_is_that_along_weights_of_unit_length():
+    views = synthetic()
+    model = StochasticGCCA(3, n_epochs=2, random_state=0).fit(views)
+    left, right = (w / np.linalg.norm(w, axis=0) for w in model.weights_)
+    cross = covariance(views)[:8, 8:]
+    np.testing.assert_allclose(model.explained_covariance_, np.diag(left.T @ cross @ right), rtol=1e-9)
+
+
+@pytest.mark.parametrize("algorithm", ["cdfsg-ada", "cdfsg"])
+@pytest.mark.parametrize("merit", ["identity", "huber"])
+def test_a_change_of_units_column_by_column_changes_nothing_but_rounding(merit, algorithm):
+    views = synthetic()
+    # Powers of two, so that the scaled data have the same digits; the steps then differ by rounding alone.
+    factors = [2.0 ** np.random.default_rng(i).integers(-10, 11, view.shape[1]) for i, view in enumerate(views)]
+    settings = {"merit": merit, "algorithm": algorithm, "n_epochs": 2, "random_state": 0}
+    plain = StochasticGCCA(3, **settings).fit(views)
+    scaled = StochasticGCCA(3, **settings).fit([view * f for view, f in zip(views, factors, strict=True)])
+    np.testing.assert_allclose(scaled.canonical_correlations_, plain.canonical_correlations_, rtol=1e-9)
+    # The sign is a matter of units, as it goes by the largest entry.
+    for w, v, f in zip(scaled.weights_, plain.weights_, factors, strict=True):
+        np.testing.assert_allclose(np.abs(w * f[:, None]), np.abs(v), rtol=1e-7, atol=1e-9)
+
+
+def test_an_offset_of_the_data_changes_nothing_but_rounding_if_they_are_centred():
+    views = synthetic()
+    settings = {"n_epochs": 2, "random_state": 0}
+    plain = StochasticGCCA(2, **settings).fit(views)
+    moved = StochasticGCCA(2, **settings).fit([view + 1024 for view in views])
+    np.testing.assert_allclose(moved.canonical_correlations_, plain.canonical_correlations_, rtol=1e-8)
+    np.testing.assert_allclose(stacked(moved), stacked(plain), rtol=1e-6, atol=1e-8)
+
+
+def test_scaling_gives_the_same_projections_by_weights_of_standardised_columns():
+    views = [view * 3 for view in synthetic()]
+    settings = {"n_epochs": 2, "random_state": 0}
+    plain = StochasticGCCA(2, **settings).fit(views)
+    scaled = StochasticGCCA(2, scale=True, **settings).fit(views)
+    for w, v, view in zip(scaled.weights_, plain.weights_, views, strict=True):
+        np.testing.assert_allclose(w, v * view.std(axis=0)[:, None], rtol=1e-9)
+    for z, u in zip(scaled.transform(views), plain.transform(views), strict=True):
+        np.testing.assert_allclose(z, u, atol=1e-9)
+
+
+def test_without_centring_the_second_moments_count_and_nothing_is_subtracted():
+    views = [view + 0.5 for view in synthetic(offset=0.0)]
+    model = StochasticGCCA(2, center=False, n_epochs=3, random_state=0).fit(views)
+    raw = np.hstack(views)
+    K = compress(stacked(model)[:, None], raw.T @ raw / len(raw), (8, 6))
+    assert feasibility(K)[0] < 1e-8
+    assert all((mean == 0).all() for mean in model.means_)
+    np.testing.assert_allclose(model.transform(views)[0], views[0] @ model.weights_[0])
+    assert model.score(views) == pytest.approx(np.abs(model.canonical_correlations_).sum(), abs=1e-8)
+
+
+def test_the_means_and_deviations_are_those_of_the_rows():
+    views = digits()
+    model = StochasticGCCA(1, scale=True, n_epochs=2, random_state=0).fit(views)
+    for mean, scale, view in zip(model.means_, model.scales_, views, strict=True):
+        np.testing.assert_allclose(mean, view.mean(axis=0), atol=1e-12)
+        deviation = view.std(axis=0)
+        np.testing.assert_allclose(scale, np.where(deviation > 0, deviation, 1), atol=1e-12)
+
+
+def test_a_score_on_other_rows_is_centred_on_them():
+    views = synthetic()
+    model = StochasticGCCA(2, n_epochs=2, random_state=0).fit(views)
+    part = [view[:500] for view in views]
+    assert model.score([view + 10 for view in part]) == pytest.approx(model.score(part), abs=1e-7)
+
+
+def test_the_names_of_the_projections_tell_view_and_component():
+    model = StochasticGCCA(2, n_epochs=2, random_state=0).fit(synthetic())
+    assert list(model.get_feature_names_out()) == ["view0_0", "view0_1", "view1_0", "view1_1"]

@@ -1,0 +1,97 @@
+"""Steps that are too long, trackers that fail, and what is said about them."""
+
+import numpy as np
+import pytest
+
+from cdfsg import StochasticGCCA
+from cdfsg.estimator import steps
+from cdfsg.estimator.gcca import still_to_come
+from cdfsg.estimator.learner import HALVINGS
+from cdfsg.problems import Huber, Identity
+from tests.estimator.data import CORRELATIONS, stacked, synthetic
+
+pytestmark = pytest.mark.filterwarnings("ignore:not converged")
+
+
+@pytest.mark.parametrize("algorithm, huge", [("cdfsg-ada", 300.0), ("cdfsg", 30.0)])
+def test_a_huge_step_is_halved_until_the_fit_goes_well_and_each_time_a_warning_says_so(algorithm, huge):
+    views = synthetic()
+    with pytest.warns(match=r"after [\d,]+ rows; the fit goes on from .* with step_size=.* raise batch_size") as said:
+        model = StochasticGCCA(4, algorithm=algorithm, step_size=huge, n_epochs=8, random_state=0).fit(views)
+    told = [str(warning.message) for warning in said if "goes on" in str(warning.message)]
+    assert len(told) == len(model.restarts_) >= 2
+    assert [restart.step_size for restart in model.restarts_] == [huge / 2 ** (k + 1) for k in range(len(told))]
+    assert all(restart.why in words for restart, words in zip(model.restarts_, told, strict=True))
+    assert model.score(views) > 0.95 * sum(CORRELATIONS)
+
+
+def test_a_tracker_that_loses_positive_definiteness_makes_the_fit_go_on_from_the_average_with_half_the_step():
+    views = synthetic()
+    model = StochasticGCCA(2, tracking=0.05, random_state=0).partial_fit([view[:1000] for view in views])
+    before = model.score(views)
+    model._learner.state.Y[0, 0, 0] = -1
+    words = r"tracked X'MX lost positive definiteness \(smallest eigenvalue -0.*after 1,100 rows.*step_size=0.5"
+    with pytest.warns(match=words):
+        model.partial_fit([view[1000:1100] for view in views])
+    assert np.linalg.eigvalsh(model._learner.state.Y[0])[0] > 0.9
+    assert model.score(views) == pytest.approx(before, abs=1e-9)  # the average has not moved yet
+    model.partial_fit([view[1100:] for view in views])
+    assert model.score(views) > before and len(model.restarts_) == 1
+
+
+def test_the_fit_gives_up_after_many_restarts_with_a_sentence():
+    views = synthetic()
+    with pytest.warns(match="goes on"), pytest.raises(ValueError, match=f"after {HALVINGS} restarts, each with half"):
+        StochasticGCCA(2, step_size=1e30, n_epochs=50, random_state=0).fit(views)
+
+
+def test_a_minibatch_of_rows_a_thousand_times_larger_than_the_others_does_not_spoil_the_weights():
+    views = synthetic(6000)
+    model = StochasticGCCA(4, random_state=0).partial_fit([view[:3000] for view in views])
+    before = stacked(model)
+    with pytest.warns(match="left the neighbourhood of X'MX = I .* after 3,100 rows"):
+        model.partial_fit([view[:100] * 1e3 for view in views])
+    assert np.isfinite(stacked(model)).all() and np.isfinite(model.canonical_correlations_).all()
+    assert np.abs(stacked(model)).max() < 10 * np.abs(before).max()
+
+
+def test_the_default_steps_neither_diverge_nor_restart():
+    for algorithm in ("cdfsg-ada", "cdfsg"):
+        for sizes in ((8, 6), (8, 6, 7, 9)):
+            views = synthetic(sizes=sizes)
+            model = StochasticGCCA(3, algorithm=algorithm, n_epochs=1, random_state=0).fit(views)
+            assert model.restarts_ == []
+
+
+@pytest.mark.parametrize("merit, slope", [(Identity(), 1.0), (Huber(0.05), 0.05), (Huber(7.0), 1.0)])
+def test_the_default_penalty_bounds_the_penalty_function_below_and_goes_with_the_slope_of_the_merit(merit, slope):
+    assert steps.steepest(merit) == pytest.approx(slope)
+    for m in (2, 3, 5):
+        assert steps.penalty_parameter(merit, m) == pytest.approx(2 * slope * (m - 1))
+        assert steps.penalty_parameter(merit, m) > 1.5 * slope * (m - 1)
+
+
+def test_the_steps_are_inverse_to_curvature_and_fall_like_a_root():
+    assert steps.gradient_step(Identity(), 2, 2.0) == pytest.approx(1 / (8 + 2))
+    assert steps.gradient_step(Huber(0.05), 2, 0.1) == pytest.approx(1 / (0.4 + 0.1))
+    assert steps.adaptive_step(40.0, 60) == pytest.approx(0.01)
+    assert steps.decay(0) == 1 and steps.decay(3 * steps.DECAY_STEPS) == pytest.approx(0.5)
+
+
+def test_a_penalty_given_is_the_one_used_and_the_default_is_told():
+    views = synthetic(300)
+    assert StochasticGCCA(n_epochs=1).fit(views).penalty_ == 2.0
+    assert StochasticGCCA(n_epochs=1, merit="huber", mu=0.1).fit(views).penalty_ == pytest.approx(0.2)
+    assert StochasticGCCA(n_epochs=1, penalty=5.0).fit(views).penalty_ == 5.0
+
+
+@pytest.mark.parametrize("power", [1.5, 2.0, 3.0])
+def test_what_is_still_to_come_is_found_where_gains_fall_like_a_power(power):
+    gains = np.arange(1, 100_000, dtype=float) ** -power
+    history = np.cumsum(gains)[:10]
+    # The sum is replaced by an integral, which is a few per cent off from the tenth term on.
+    assert still_to_come(history) == pytest.approx(gains[10:].sum(), rel=0.15)
+
+
+def test_nothing_is_to_come_after_one_pass_or_a_loss():
+    assert still_to_come([1.0]) == 0 and still_to_come([1.0, 0.9]) == 0 and still_to_come([1.0, 1.1, 1.1]) == 0

@@ -1,0 +1,265 @@
+"""Forms in which data may come."""
+
+import subprocess
+import sys
+import textwrap
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from cdfsg import StochasticGCCA
+from cdfsg.estimator.inputs import RUNS_AT_ONCE, read_views, rebatched
+from cdfsg.estimator.moments import Moments
+from cdfsg.estimator.problem import StreamedGCCA, make_batch
+from cdfsg.problems import Identity, SampledGCCA
+from tests.estimator.data import chunks, stacked, synthetic
+
+pytestmark = pytest.mark.filterwarnings("ignore:not converged")
+SETTINGS = {"n_epochs": 2, "random_state": 0}
+
+
+def counts(n_samples=1500, seed=0):
+    """Views of counts, most of them zero, that share their topics."""
+    rng = np.random.default_rng(seed)
+    topics = rng.gamma(0.3, size=(n_samples, 3))
+    return [rng.poisson(topics @ rng.gamma(0.2, size=(3, n))).astype(float) for n in (20, 15)]
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("form", ["csr_array", "csr_matrix", "csc_array", "coo_array"])
+def test_sparse_views_equal_dense_ones(form, center):
+    views = counts()
+    dense = StochasticGCCA(2, center=center, scale=True, **SETTINGS).fit(views)
+    thin = [getattr(sparse, form)(view) for view in views]
+    model = StochasticGCCA(2, center=center, scale=True, **SETTINGS).fit(thin)
+    # Both subtract the mean, one from the rows and one from the products: rounding, over thirty steps.
+    np.testing.assert_allclose(model.canonical_correlations_, dense.canonical_correlations_, atol=1e-8)
+    np.testing.assert_allclose(stacked(model), stacked(dense), atol=1e-8)
+    np.testing.assert_allclose(model.transform(thin)[1], dense.transform(views)[1], atol=1e-8)
+    assert model.score(thin) == pytest.approx(dense.score(views), abs=1e-8)
+
+
+def test_one_view_may_be_sparse_and_the_other_dense():
+    left, right = counts()
+    dense = StochasticGCCA(2, **SETTINGS).fit([left, right])
+    mixed = StochasticGCCA(2, **SETTINGS).fit([sparse.csr_array(left), right])
+    np.testing.assert_allclose(stacked(mixed), stacked(dense), atol=1e-8)
+
+
+def test_sparse_views_side_by_side_are_cut_like_a_dense_array():
+    views = counts()
+    dense = StochasticGCCA(2, view_sizes=(20, 15), **SETTINGS).fit(np.hstack(views))
+    thin = StochasticGCCA(2, view_sizes=(20, 15), **SETTINGS).fit(sparse.csr_array(np.hstack(views)))
+    np.testing.assert_allclose(stacked(thin), stacked(dense), atol=1e-8)
+
+
+def test_sparse_views_are_never_made_dense():
+    # As dense arrays the views would take 2 GB each, a minibatch 40 MB; products with p columns and moments take 20 MB.
+    rng = np.random.default_rng(0)
+    rows, columns = np.repeat(np.arange(10_000), 3), rng.integers(0, 50, 30_000)
+    columns[::10] = rng.integers(0, 50_000, 3000)
+    view = sparse.csr_array((np.ones(30_000, np.float32), (rows, columns)), shape=(10_000, 50_000))
+    tracemalloc.start()
+    StochasticGCCA(1, n_epochs=1, batch_size=200, random_state=0).fit([view, view.copy()])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 35e6
+
+
+def test_one_array_equals_the_list_of_its_views_and_gives_one_array():
+    views = synthetic()
+    both = np.hstack(views)
+    listed = StochasticGCCA(2, **SETTINGS).fit(views)
+    one = StochasticGCCA(2, view_sizes=(8, 6), **SETTINGS).fit(both)
+    np.testing.assert_array_equal(stacked(one), stacked(listed))
+    np.testing.assert_array_equal(one.transform(both), np.hstack(listed.transform(views)))
+    assert one.transform(both).shape == (2000, 4) and one.n_features_in_ == 14
+    assert one.n_features_per_view_ == listed.n_features_per_view_ == (8, 6)
+
+
+def test_halves_are_the_left_and_the_right_half_of_the_columns():
+    both = np.hstack(synthetic())
+    model = StochasticGCCA(2, view_sizes="halves", **SETTINGS).fit(both)
+    np.testing.assert_array_equal(
+        stacked(model), stacked(StochasticGCCA(2, view_sizes=(7, 7), **SETTINGS).fit(both))
+    )
+
+
+def test_nested_lists_whole_numbers_and_booleans_are_taken_as_numbers():
+    views = [np.round(4 * view) for view in synthetic(300)]
+    model = StochasticGCCA(2, **SETTINGS).fit(views)
+    for form in ([view.tolist() for view in views], [view.astype(int) for view in views],
+                 [view.astype(object) for view in views]):  # fmt: skip
+        np.testing.assert_allclose(stacked(StochasticGCCA(2, **SETTINGS).fit(form)), stacked(model), atol=1e-10)
+    signs = [view > 0 for view in views]
+    np.testing.assert_allclose(
+        stacked(StochasticGCCA(2, **SETTINGS).fit(signs)),
+        stacked(StochasticGCCA(2, **SETTINGS).fit([view.astype(np.float32) for view in signs])),
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize(
+    "types, expected",
+    [
+        (("f4", "f4"), "f4"), (("u1", "f4"), "f4"), (("i2", "f2"), "f4"), (("i4", "f4"), "f8"), (("f8", "f4"), "f8"),
+    ],
+)  # fmt: skip
+def test_a_fit_computes_in_single_precision_where_that_holds_the_data_exactly(types, expected):
+    views = [np.ones((3, 2), dtype=kind) for kind in types]
+    assert read_views(views, None).dtype == np.dtype(expected)
+
+
+def test_mapped_files_equal_arrays_in_their_order(tmp_path):
+    views = synthetic()
+    mapped = []
+    for i, view in enumerate(views):
+        np.save(tmp_path / f"{i}.npy", view)
+        mapped.append(np.load(tmp_path / f"{i}.npy", mmap_mode="r"))
+    settings = {**SETTINGS, "shuffle": False}
+    model = StochasticGCCA(2, **settings).fit(mapped)
+    np.testing.assert_array_equal(stacked(model), stacked(StochasticGCCA(2, **settings).fit(views)))
+    np.testing.assert_array_equal(model.transform(mapped)[0], model.transform(views)[0])
+
+
+def test_a_mapped_file_is_shuffled_in_runs_and_every_row_comes_once(tmp_path):
+    rows = 70_000
+    data = np.arange(rows * 40, dtype=np.float32).reshape(rows, 40)
+    np.save(tmp_path / "data.npy", data)
+    source = read_views(np.load(tmp_path / "data.npy", mmap_mode="r"), (20, 20))
+    assert not source.in_memory
+    seen = [np.hstack(blocks) for blocks in source.batches(100, np.random.default_rng(0))]
+    order = np.concatenate(seen)[:, 0] / 40
+    np.testing.assert_array_equal(np.sort(order), np.arange(rows))
+    assert {len(part) for part in seen} == {100}
+    # One batch draws from most of the runs that are shuffled among each other, of 3,276 rows each.
+    assert len(np.unique(order[:100] // 3276)) > RUNS_AT_ONCE / 2
+    np.testing.assert_array_equal(np.concatenate(seen), data[order.astype(int)])
+
+
+def test_what_was_written_to_a_copy_on_write_mapping_is_not_lost(tmp_path):
+    view = synthetic()[0]
+    np.save(tmp_path / "view.npy", view)
+    mapped = np.load(tmp_path / "view.npy", mmap_mode="c")
+    mapped[:] = 2 * view
+    source = read_views([mapped, view], None)
+    for _ in range(2):
+        assert all((left == 2 * right).all() for left, right in source.batches(100))
+
+
+def test_memory_does_not_grow_with_the_length_of_a_mapped_file(tmp_path):
+    code = """
+        import resource, sys
+        import numpy as np
+        from cdfsg import StochasticGCCA
+        rows, path = int(sys.argv[1]), sys.argv[2]
+        data = np.lib.format.open_memmap(path, "w+", np.float32, (rows, 200))
+        rng = np.random.default_rng(0)
+        for k in range(0, rows, 5000):
+            shared = rng.standard_normal((5000, 1), dtype=np.float32)
+            data[k : k + 5000] = shared + rng.standard_normal((5000, 200), dtype=np.float32)
+            data.flush()
+        del data
+        data = np.load(path, mmap_mode="r")
+        StochasticGCCA(1, view_sizes=(100, 100), n_epochs=1, random_state=0).fit(data[:5000])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        StochasticGCCA(1, view_sizes=(100, 100), n_epochs=1, random_state=0, batch_size=1000).fit(data)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    """
+    grown = []
+    for rows in (60_000, 180_000):  # 48 MB and 144 MB, written through the mapping, so that all of it was in memory
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code).replace("data.flush()", "data.flush(); drop(data)").replace(
+                "rows, path", "from cdfsg.estimator.inputs import _release as drop\nrows, path", 1),
+             str(rows), str(tmp_path / "data.npy")],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        grown.append(int(done.stdout))
+    # In kB.  The buffers of a shuffled read are 16 MB and their copies; 96 MB more of data must not show.
+    assert grown[1] < grown[0] + 30_000
+
+
+def test_a_dask_array_equals_an_array_in_its_order():
+    da = pytest.importorskip("dask.array")
+    views = synthetic()
+    settings = {**SETTINGS, "shuffle": False}
+    lazy = [da.from_array(view, chunks=(300, -1)) for view in views]
+    model = StochasticGCCA(2, **settings).fit(lazy)
+    np.testing.assert_array_equal(stacked(model), stacked(StochasticGCCA(2, **settings).fit(views)))
+    np.testing.assert_array_equal(model.transform(lazy)[1], model.transform(views)[1])
+    both = da.from_array(np.hstack(views), chunks=(300, 5))
+    one = StochasticGCCA(2, view_sizes=(8, 6), **settings).fit(both)
+    np.testing.assert_array_equal(stacked(one), stacked(model))
+
+
+def test_the_chunks_of_a_dask_array_are_shuffled_and_every_row_comes_once():
+    da = pytest.importorskip("dask.array")
+    data = np.arange(4000.0).reshape(2000, 2)
+    source = read_views(da.from_array(data, chunks=(150, -1)), (1, 1))
+    order = np.concatenate([left[:, 0] for left, _ in source.batches(64, np.random.default_rng(0))]) / 2
+    assert len(np.unique(order[:64] // 150)) > 5
+    np.testing.assert_array_equal(np.sort(order), np.arange(2000))
+
+
+def test_frames_give_the_names_of_the_columns_and_other_names_are_refused():
+    views = synthetic()
+    frames = [pd.DataFrame(view, columns=[f"{name}{k}" for k in range(view.shape[1])])
+              for name, view in zip("ab", views, strict=True)]  # fmt: skip
+    model = StochasticGCCA(2, **SETTINGS).fit(frames)
+    assert list(model.feature_names_in_) == [*frames[0].columns, *frames[1].columns]
+    np.testing.assert_array_equal(stacked(model), stacked(StochasticGCCA(2, **SETTINGS).fit(views)))
+    with pytest.raises(ValueError, match="names of the columns"):
+        model.transform([frames[0][frames[0].columns[::-1]], frames[1]])
+    assert not hasattr(model.fit(views), "feature_names_in_")
+
+
+def test_one_frame_gives_the_names_of_its_columns():
+    frame = pd.DataFrame(np.hstack(synthetic()), columns=[f"x{k}" for k in range(14)])
+    model = StochasticGCCA(2, view_sizes=(8, 6), **SETTINGS).fit(frame)
+    assert list(model.feature_names_in_) == list(frame.columns)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.transform(frame.rename(columns={"x3": "y"}))
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 1000])
+def test_batches_do_not_depend_on_the_chunks_they_are_cut_from(size):
+    views = synthetic(230)
+    batches = list(rebatched(chunks(views, size), 50))
+    assert [len(left) for left, _ in batches] == [50, 50, 50, 50, 30]
+    np.testing.assert_array_equal(np.concatenate([right for _, right in batches]), views[1])
+
+
+# --- the parts that see rows one batch at a time ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_moments_of_batches_are_those_of_all_rows(form, offset):
+    rng = np.random.default_rng(0)
+    data = offset * (rng.uniform(size=6) < 0.7) + rng.standard_normal((500, 6)) * (rng.uniform(size=(500, 6)) < 0.4)
+    moments = Moments.of_nothing(6)
+    for k in range(0, 500, 70):
+        part = data[k : k + 70]
+        moments.update([form(part[:, :2]), form(part[:, 2:])])
+    np.testing.assert_allclose(moments.mean, data.mean(axis=0), rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(moments.variance, data.var(axis=0), rtol=1e-8 if offset else 1e-12)
+    np.testing.assert_array_equal(moments.low, data.min(axis=0))
+    np.testing.assert_array_equal(moments.high, data.max(axis=0))
+
+
+def test_the_products_with_sparse_rows_are_those_with_the_centred_and_scaled_ones():
+    rng = np.random.default_rng(0)
+    views = [part[:40] for part in counts()]
+    n = 35
+    mean, scale = rng.standard_normal(n), rng.uniform(0.5, 2, n)
+    X, R = rng.standard_normal((n, 2, 3)), rng.standard_normal((40, 2, 2, 3))
+    plain, streamed = SampledGCCA((20, 15), Identity()), StreamedGCCA((20, 15), Identity())
+    Z = (np.hstack(views) - mean) / scale
+    for blocks in (views, [sparse.csr_array(view) for view in views]):
+        batch = make_batch(blocks, mean, scale)
+        np.testing.assert_allclose(streamed.project(batch, X), plain.project(Z, X), atol=1e-12)
+        np.testing.assert_allclose(streamed.project(batch[10:30], X), plain.project(Z[10:30], X), atol=1e-12)
+        np.testing.assert_allclose(streamed.lift(batch, R), plain.lift(Z, R), atol=1e-12)

@@ -1,0 +1,120 @@
+"""What scikit-learn asks of an estimator, progress, and the cost of importing the package."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import cdfsg
+from cdfsg import StochasticGCCA
+from cdfsg.estimator import Progress, gcca
+from tests.estimator.data import chunks, digits, stacked, synthetic
+
+pytestmark = pytest.mark.filterwarnings("ignore:not converged")
+
+EXCEPTIONS: dict[str, str] = {}
+"""Checks of scikit-learn that cannot hold, with the reason.  They see the views side by side in one array."""
+
+
+@pytest.mark.filterwarnings("ignore:.*goes on from the average")
+@parametrize_with_checks(
+    [StochasticGCCA(view_sizes="halves"), StochasticGCCA(view_sizes="halves", algorithm="cdfsg", merit="huber")],
+    expected_failed_checks=lambda estimator: EXCEPTIONS,
+)
+def test_scikit_learn_finds_nothing_wrong(estimator, check):
+    check(estimator)
+
+
+def test_a_clone_is_not_fitted_and_fits_the_same():
+    views = synthetic()
+    model = StochasticGCCA(2, n_epochs=2, random_state=0).fit(views)
+    again = clone(model)
+    assert not hasattr(again, "weights_")
+    np.testing.assert_array_equal(stacked(again.fit(views)), stacked(model))
+
+
+def test_fit_transform_gives_the_projections_of_the_fit():
+    views = synthetic()
+    one = StochasticGCCA(2, random_state=0).fit_transform(views)
+    two = StochasticGCCA(2, random_state=0).fit(views).transform(views)
+    np.testing.assert_array_equal(one[1], two[1])
+
+
+def test_it_stands_in_a_pipeline_with_the_views_side_by_side():
+    both = np.hstack(synthetic())
+    model = make_pipeline(StandardScaler(), StochasticGCCA(2, view_sizes=(8, 6), random_state=0))
+    assert model.set_output(transform="pandas").fit_transform(both).columns.tolist() == [
+        "view0_0", "view0_1", "view1_0", "view1_1",
+    ]  # fmt: skip
+
+
+def test_other_seeds_give_other_orders_and_the_same_seed_the_same():
+    views = digits()
+    one, same, other = (StochasticGCCA(2, n_epochs=3, random_state=seed).fit(views) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(stacked(one), stacked(same))
+    assert not np.array_equal(stacked(one), stacked(other))
+    # Both near the same optimum.
+    np.testing.assert_allclose(one.canonical_correlations_, other.canonical_correlations_, atol=0.05)
+
+
+def test_callbacks_are_told_of_every_pass_and_may_end_the_fit():
+    told = []
+    views = synthetic()
+    settings = {"n_epochs": 4, "tol": 0, "random_state": 0}
+    model = StochasticGCCA(2, callbacks=lambda model, progress: told.append((model, progress)), **settings).fit(views)
+    assert [progress.epoch for _, progress in told] == [1, 2, 3, 4]
+    assert [progress.rows for _, progress in told] == [2000, 4000, 6000, 8000]
+    assert all(who is model and isinstance(progress, Progress) for who, progress in told)
+    assert told[-1][1].captured == pytest.approx(model.canonical_correlations_.sum(), rel=0.05)
+    assert told[-1][1].step_size == 1.0 and told[-1][1].seconds > 0
+    ended = StochasticGCCA(2, callbacks=[lambda model, progress: progress.epoch == 2, lambda *_: None], **settings)
+    assert ended.fit(views).n_epochs_ == 2
+
+
+def test_callbacks_are_told_of_every_call_of_partial_fit():
+    told = []
+    model = StochasticGCCA(1, callbacks=[lambda model, progress: told.append((progress.epoch, progress.rows))])
+    for chunk in chunks(synthetic(300), 100):
+        model.partial_fit(chunk)
+    assert told == [(1, 100), (2, 200), (3, 300)]
+
+
+def test_a_fit_ends_early_after_two_passes_without_gain():
+    model = StochasticGCCA(1, n_epochs=50, tol=0.01, random_state=0).fit(synthetic())
+    assert 3 <= model.n_epochs_ < 20
+    assert StochasticGCCA(1, n_epochs=8, tol=0, random_state=0).fit(synthetic()).n_epochs_ == 8
+
+
+def test_verbose_prints_a_line_per_pass_and_more_where_it_takes_long(capsys, monkeypatch):
+    StochasticGCCA(1, n_epochs=2, verbose=1, random_state=0).fit(synthetic())
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 and lines[1].startswith("[StochasticGCCA] pass 2: 4,000 rows seen, correlation captured 0.")
+    monkeypatch.setattr(gcca, "QUIET_SECONDS", 0.0)
+    StochasticGCCA(1, n_epochs=1, batch_size=500, verbose=1, random_state=0).fit(synthetic())
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5 and "pass 1: 1,000 rows of 2,000 (50%)" in lines[1]
+    StochasticGCCA(1, n_epochs=1, random_state=0).fit(synthetic())
+    assert capsys.readouterr().out == ""
+
+
+def test_the_package_loads_neither_the_estimator_nor_what_it_needs_until_it_is_asked_for():
+    code = "import cdfsg, sys; print(*sorted({'sklearn', 'pandas', 'scipy', 'matplotlib'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+    code = "from cdfsg import StochasticGCCA; import sys; print(*{'matplotlib'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+def test_the_package_has_nothing_else_to_import():
+    assert cdfsg.StochasticGCCA is StochasticGCCA
+    with pytest.raises(AttributeError, match="module 'cdfsg' has no attribute 'GCCA'"):
+        _ = cdfsg.GCCA
+
+
+def test_the_estimator_does_not_know_the_reproduction_of_the_paper():
+    code = "import cdfsg.estimator, sys; print(*(name for name in sys.modules if name.startswith('cdfsg.paper')))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"

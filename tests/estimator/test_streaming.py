@@ -1,0 +1,150 @@
+"""Fits in pieces: by calls, by iterators, interrupted and resumed."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+
+from cdfsg import StochasticGCCA
+from tests.estimator.data import chunks, digits, stacked, synthetic
+
+pytestmark = pytest.mark.filterwarnings("ignore:not converged")
+
+
+def streamed(views, size, model=None, **settings):
+    """Calls of `partial_fit` on chunks of so many rows."""
+    model = model or StochasticGCCA(2, random_state=0, **settings)
+    for chunk in chunks(views, size):
+        model.partial_fit(chunk)
+    return model
+
+
+@pytest.mark.parametrize("algorithm", ["cdfsg-ada", "cdfsg"])
+@pytest.mark.parametrize("batch_size, call", [(50, 50), (50, 150), (64, 64)])
+def test_calls_of_partial_fit_equal_a_fit_in_the_same_order(algorithm, batch_size, call):
+    views = synthetic()
+    settings = {"algorithm": algorithm, "batch_size": batch_size}
+    whole = StochasticGCCA(2, n_epochs=2, shuffle=False, tol=0, random_state=0, **settings).fit(views)
+    parts = streamed(views, call, **settings)
+    parts = streamed(views, call, parts).calibrate(views)
+    np.testing.assert_array_equal(stacked(parts), stacked(whole))
+    np.testing.assert_array_equal(parts.canonical_correlations_, whole.canonical_correlations_)
+    assert parts.n_samples_seen_ == whole.n_samples_seen_ == 4000
+
+
+def test_without_a_last_pass_the_spans_are_the_same_and_the_rest_is_nearly_so():
+    views = synthetic()
+    model = streamed(views, 100)
+    before, running = model.score(views), model.canonical_correlations_
+    model.calibrate(views)
+    assert model.score(views) == pytest.approx(before, abs=1e-9)
+    # Estimated on 2,000 rows, by weights that were still on their way.
+    np.testing.assert_allclose(running, model.canonical_correlations_, atol=0.1)
+
+
+@pytest.mark.parametrize("algorithm", ["cdfsg-ada", "cdfsg"])
+@pytest.mark.parametrize("store", ["pickle", "joblib"])
+def test_a_stored_model_goes_on_with_the_same_numbers(tmp_path, algorithm, store):
+    views = synthetic()
+    half = [view[:1000] for view in views], [view[1000:] for view in views]
+    model = streamed(half[0], 100, algorithm=algorithm, scale=True)
+    if store == "pickle":
+        again = pickle.loads(pickle.dumps(model))
+    else:
+        joblib.dump(model, tmp_path / "model")
+        again = joblib.load(tmp_path / "model")
+    for one in (model, again):
+        streamed(half[1], 100, one)
+    np.testing.assert_array_equal(stacked(again), stacked(model))
+    np.testing.assert_array_equal(again.transform(views)[1], model.transform(views)[1])
+    for name in ("means_", "scales_"):
+        for a, b in zip(getattr(again, name), getattr(model, name), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_fit_can_be_gone_on_with():
+    views = synthetic()
+    model = StochasticGCCA(2, n_epochs=1, random_state=0).fit(views)
+    seen, before = model.n_samples_seen_, stacked(model)
+    model.partial_fit([view[:100] for view in views])
+    assert model.n_samples_seen_ == seen + 100
+    assert not np.array_equal(stacked(model), before)
+
+
+def test_a_second_fit_forgets_the_first():
+    views = synthetic()
+    model = StochasticGCCA(2, n_epochs=2, random_state=0)
+    first = stacked(model.fit(views))
+    model.fit([view[:500] for view in views])
+    np.testing.assert_array_equal(stacked(model.fit(views)), first)
+    assert model.n_samples_seen_ == 4000
+
+
+@pytest.mark.parametrize("size", [30, 100, 333, 5000])
+def test_an_iterator_equals_an_array_in_the_same_order_whatever_its_chunks(size):
+    views = synthetic()
+    settings = {"shuffle": False, "batch_size": 100, "random_state": 0, "n_epochs": 2}
+    array = StochasticGCCA(2, **settings).fit(views)
+    made = StochasticGCCA(2, **settings).fit(lambda: chunks(views, size))
+    np.testing.assert_allclose(stacked(made), stacked(array), rtol=1e-9, atol=1e-12)
+
+
+def test_an_iterator_that_is_gone_is_read_once_and_equals_calls_of_partial_fit():
+    views = synthetic()
+    once = StochasticGCCA(2, n_epochs=7, random_state=0).fit(chunks(views, 100))
+    assert once.n_epochs_ == 1 and once.n_samples_seen_ == 2000
+    np.testing.assert_array_equal(stacked(once), stacked(streamed(views, 100)))
+
+
+def test_an_iterator_may_give_arrays_with_the_views_side_by_side():
+    views = synthetic()
+    settings = {"view_sizes": (8, 6), "random_state": 0}
+    one = StochasticGCCA(2, **settings).fit(np.hstack(chunk) for chunk in chunks(views, 100))
+    np.testing.assert_array_equal(stacked(one), stacked(streamed(views, 100)))
+
+
+def test_after_the_first_call_a_single_row_will_do():
+    views = synthetic()
+    model = streamed([view[:200] for view in views], 100)
+    for k in range(200, 210):
+        model.partial_fit([view[k : k + 1] for view in views])
+    assert model.n_samples_seen_ == 210 and np.isfinite(stacked(model)).all()
+    assert model.restarts_ == []
+
+
+def test_a_first_call_with_too_few_rows_is_refused_and_leaves_nothing_behind():
+    views = synthetic()
+    model = StochasticGCCA(2, random_state=0)
+    with pytest.raises(ValueError, match="the first minibatch has 2 rows .* expected more than n_components = 2"):
+        model.partial_fit([view[:2] for view in views])
+    np.testing.assert_array_equal(stacked(streamed(views, 100, model)), stacked(streamed(views, 100)))
+
+
+def test_a_call_that_is_refused_leaves_the_fit_as_it_was():
+    views = synthetic()
+    model = streamed([view[:1000] for view in views], 100)
+    kept = pickle.dumps(model)
+    bad = [view[1000:1300].copy() for view in views]
+    bad[1][250, 3] = np.nan  # in its third minibatch
+    with pytest.raises(ValueError, match="view 1 contains NaN"):
+        model.partial_fit(bad)
+    np.testing.assert_array_equal(
+        stacked(streamed(views, 100, model)), stacked(streamed(views, 100, pickle.loads(kept)))
+    )
+
+
+def test_a_column_that_begins_to_vary_late_gets_its_weight():
+    rng = np.random.default_rng(0)
+    left, right = synthetic(n_samples=6000)
+    late = rng.standard_normal((len(left), 1))
+    left, right = np.hstack([left, 1e3 * late]), np.hstack([right, late + 0.1 * rng.standard_normal(late.shape)])
+    left[:300, -1] = 5.0
+    model = StochasticGCCA(1, shuffle=False, random_state=0).fit([left, right])
+    assert model.canonical_correlations_[0] > 0.97  # of the late pair, 0.995; without it 0.9
+
+
+def test_the_mean_is_followed_where_it_drifts():
+    views = digits()
+    model = streamed(views, 100)
+    np.testing.assert_allclose(model.means_[0], views[0].mean(axis=0), atol=1e-12)
