@@ -14,7 +14,7 @@ import numpy as np
 
 from cdfsg import metrics
 from cdfsg.linalg import Array, sym
-from cdfsg.problems import Merit
+from cdfsg.merits import Merit
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from cdfsg.estimator.convention import Settled, moments_of, total_correlation
 from cdfsg.estimator.inputs import MEASURED_ROWS, Block, Source, Stream, dimensions, is_stream, read_views
 from cdfsg.estimator.learner import ALGORITHMS, Learner, Plan, Restart
 from cdfsg.linalg import Array, require_positive, view_slices
-from cdfsg.problems import MERITS, make_merit
+from cdfsg.merits import MERITS, make_merit
 
 BATCH_SIZE = 100
 """Rows of a minibatch where the data have plenty, as in the paper's middle setting."""

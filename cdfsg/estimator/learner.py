@@ -15,7 +15,7 @@ from cdfsg.estimator.inputs import Block
 from cdfsg.estimator.moments import Moments
 from cdfsg.estimator.problem import Batch, StreamedGCCA, make_batch
 from cdfsg.linalg import Array, lane_product, view_slices
-from cdfsg.problems import Merit
+from cdfsg.merits import Merit
 from cdfsg.solvers.cdfsg import CDFSG, AdaptiveState, CDFSGAda, TrackingState
 from cdfsg.solvers.draws import Draw
 

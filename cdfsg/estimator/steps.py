@@ -18,7 +18,7 @@ nothing here depends on the units of the data.
 
 import numpy as np
 
-from cdfsg.problems import Merit
+from cdfsg.merits import Merit
 
 PENALTY = 2.0
 """The penalty parameter in units of g (m - 1); 3/2 is the least that bounds h below."""

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cdfsg import StochasticGCCA
+from cdfsg.merits import Huber
 from cdfsg.metrics import compress
-from cdfsg.problems import Huber
 from tests.estimator.data import CORRELATIONS, covariance, digits, exact, stacked, synthetic
 
 # What the defaults promise, and what a run at another seed stays above by a margin of two per cent.

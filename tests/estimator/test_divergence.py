@@ -7,7 +7,7 @@ from cdfsg import StochasticGCCA
 from cdfsg.estimator import steps
 from cdfsg.estimator.gcca import still_to_come
 from cdfsg.estimator.learner import HALVINGS
-from cdfsg.problems import Huber, Identity
+from cdfsg.merits import Huber, Identity
 from tests.estimator.data import CORRELATIONS, stacked, synthetic
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")

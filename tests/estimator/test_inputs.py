@@ -14,7 +14,8 @@ from cdfsg import StochasticGCCA
 from cdfsg.estimator.inputs import RUNS_AT_ONCE, read_views, rebatched
 from cdfsg.estimator.moments import Moments
 from cdfsg.estimator.problem import StreamedGCCA, make_batch
-from cdfsg.problems import Identity, SampledGCCA
+from cdfsg.merits import Identity
+from cdfsg.problems import SampledGCCA
 from tests.estimator.data import chunks, stacked, synthetic
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
