@@ -2,8 +2,10 @@
 
 import hashlib
 import io
+import math
 import os
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,7 @@ ROWS, FEATURES, LABELS = 43_907, 120, 101
 USED = 43_900
 CARDINALITY = 4.376
 
+_LARGEST = (1 << 12) + 8 * (1 << 16) * FEATURES  # bytes of an array with its header, of more rows than there are
 _FORMAT = b"1"  # of the cache; another number makes the old files be ignored
 _REMEDY = (
     f"set {ENVIRONMENT} to a folder with {FILES[0]} and {FILES[1]} (LIBSVM's multi-label collection, "
@@ -103,11 +106,10 @@ def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
         If the file cannot be read or holds something else.
     """
     try:
-        # Opened here, as numpy leaves a damaged archive open.
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            features, labels = stored["features"], stored["labels"]
-            if "n_labels" in stored:
-                labels = np.unpackbits(labels, axis=1)[:, : int(stored["n_labels"])]
+        with zipfile.ZipFile(path) as archive:
+            features, labels = _array(archive, "features"), _array(archive, "labels")
+            if "n_labels.npy" in archive.namelist():
+                labels = np.unpackbits(labels, axis=1)[:, : int(_array(archive, "n_labels"))]
     except Exception as error:  # a damaged archive can raise nearly anything
         raise ValueError(
             f"{path}: {error}: expected an .npz file with the arrays features and labels; get it anew"
@@ -119,7 +121,30 @@ def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
         )
     if not np.isin(labels, (0, 1)).all():
         raise ValueError(f"{path}: labels from {labels.min()} to {labels.max()}: expected zeros and ones")
+    if not np.isfinite(features).all():
+        raise ValueError(f"{path}: features that are infinite or not a number; get it anew")
     return features, labels.astype(np.uint8)
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    """An array of numbers from an archive that may state any size, of itself and of the array."""
+    if f"{name}.npy" not in archive.namelist():
+        raise ValueError(f"{name} is not in the archive")
+    member = archive.getinfo(f"{name}.npy")
+    if member.file_size > _LARGEST:
+        raise ValueError(f"{name} has {member.file_size} bytes, more than the {_LARGEST} expected of it")
+    with archive.open(member) as stream:
+        content = io.BytesIO(stream.read(member.file_size))  # without a number, all that there is would be unpacked
+    version = np.lib.format.read_magic(content)
+    if version != (1, 0):
+        raise ValueError(f"{name} is in version {version} of the npy format, expected (1, 0)")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(content)
+    stated, there = math.prod(shape) * dtype.itemsize, len(content.getbuffer()) - content.tell()
+    if dtype.kind not in "biuf" or stated != there:
+        raise ValueError(f"{name} is {dtype} of shape {shape} in {there} bytes, expected numbers in {stated}")
+    content.seek(0)
+    array: np.ndarray = np.lib.format.read_array(content, allow_pickle=False)
+    return array
 
 
 def check_facts(features: np.ndarray, labels: np.ndarray, source: str) -> None:
@@ -204,7 +229,8 @@ def _from_npz(path: Path) -> Views:
     if features.dtype.kind in "iu":
         # Levels of a discretised version, brought to the range of the similarity scores they stand for.
         low, high = int(features.min()), int(features.max())
-        return _views((features - low) / max(high - low, 1), labels, f"discretised Mediamill, {path.name}", "derived")
+        scores = (features.astype(np.float64) - low) / max(high - low, 1)
+        return _views(scores, labels, f"discretised Mediamill, {path.name}", "derived")
     try:
         check_facts(features, labels, str(path))
     except ValueError:
@@ -245,5 +271,5 @@ def _cached(paths: list[Path]) -> tuple[np.ndarray, np.ndarray]:
 
 def _parsed(paths: list[Path]) -> tuple[np.ndarray, np.ndarray]:
     read = read_arff if paths[0].suffix == ".arff" else read_svm
-    parts = [read(path, FEATURES, LABELS) for path in paths]
+    parts = [read(path, FEATURES, LABELS, ROWS) for path in paths]
     return np.vstack([features for features, _ in parts]), np.vstack([labels for _, labels in parts])

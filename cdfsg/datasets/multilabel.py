@@ -3,13 +3,19 @@
 import bz2
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 _NUMERIC = ("numeric", "real", "integer")
+_WORD = 64  # characters per value that a line may have: a float32 with its index has 20 at most
+
+_Number = TypeVar("_Number", int, float)
 
 
-def read_svm(path: Path, n_features: int, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+def read_svm(
+    path: Path, n_features: int, n_labels: int, most_rows: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Read a LIBSVM multi-label file, packed with bzip2 if its name ends in ``.bz2``.
 
     A line is ``3,17 1:0.25 5:1`` : the labels that apply, from 0, then the values that are not zero,
@@ -20,6 +26,8 @@ def read_svm(path: Path, n_features: int, n_labels: int) -> tuple[np.ndarray, np
     path : Path
     n_features, n_labels : int
         What the file is known to have; larger indices are errors.
+    most_rows : int, optional
+        How many rows it is known not to exceed. A file packed to 1 kB can have millions.
 
     Returns
     -------
@@ -30,11 +38,13 @@ def read_svm(path: Path, n_features: int, n_labels: int) -> tuple[np.ndarray, np
     Raises
     ------
     ValueError
-        If a line is malformed or the file cannot be unpacked; the message names file and line.
+        If a line is malformed or far too long, there are too many, or the file cannot be unpacked; the
+        message names file and line.
     """
     features: list[np.ndarray] = []
     labels: list[np.ndarray] = []
-    for number, line in _lines(path):
+    for number, line in _lines(path, n_features + n_labels):
+        _require_room(path, number, len(features), most_rows)
         try:
             feature_row, label_row = _svm_row(line, n_features, n_labels)
         except ValueError as error:
@@ -47,7 +57,9 @@ def read_svm(path: Path, n_features: int, n_labels: int) -> tuple[np.ndarray, np
     return _stacked(path, features, labels)
 
 
-def read_arff(path: Path, n_features: int, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+def read_arff(
+    path: Path, n_features: int, n_labels: int, most_rows: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Read an ARFF file whose numeric attributes are features and whose {0,1} attributes are labels.
 
     Rows may be dense (``0.25,0,1``) or sparse (``{0 0.25, 2 1}``).
@@ -57,6 +69,8 @@ def read_arff(path: Path, n_features: int, n_labels: int) -> tuple[np.ndarray, n
     path : Path
     n_features, n_labels : int
         How many numeric and how many {0,1} attributes the file is known to have.
+    most_rows : int, optional
+        How many rows it is known not to exceed.
 
     Returns
     -------
@@ -66,10 +80,10 @@ def read_arff(path: Path, n_features: int, n_labels: int) -> tuple[np.ndarray, n
     Raises
     ------
     ValueError
-        If the header does not declare these attributes, or a row does not fit it; the message names
-        file and line.
+        If the header does not declare these attributes, a row does not fit it, or there are too many;
+        the message names file and line.
     """
-    lines = ((number, line.strip()) for number, line in _lines(path))
+    lines = ((number, line.strip()) for number, line in _lines(path, n_features + n_labels))
     content = ((number, line) for number, line in lines if line and not line.startswith("%"))
     is_label = _arff_header(path, content)
     declared = int((~is_label).sum()), int(is_label.sum())
@@ -80,6 +94,7 @@ def read_arff(path: Path, n_features: int, n_labels: int) -> tuple[np.ndarray, n
         )
     rows: list[np.ndarray] = []
     for number, line in content:
+        _require_room(path, number, len(rows), most_rows)
         try:
             rows.append(_arff_row(line, is_label))
         except ValueError as error:
@@ -91,12 +106,24 @@ def read_arff(path: Path, n_features: int, n_labels: int) -> tuple[np.ndarray, n
     return _stacked(path, list(table[:, ~is_label]), list(table[:, is_label].astype(np.uint8)))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    number = 0
+def _require_room(path: Path, number: int, rows: int, most_rows: int | None) -> None:
+    if rows == most_rows:
+        raise ValueError(f"{path}, line {number}: row {rows + 1}: expected {most_rows} at most; is it another file?")
+
+
+def _lines(path: Path, values: int) -> Iterator[tuple[int, str]]:
+    """Numbered lines, of `values` values at most; never more than a line is in memory."""
+    number, longest = 0, _WORD * (values + 16)
     unpack = bz2.open if path.suffix == ".bz2" else open
     try:
         with unpack(path, "rt", encoding="ascii") as stream:
-            for number, line in enumerate(stream, start=1):
+            while line := stream.readline(longest + 1):
+                number += 1
+                if len(line) > longest:
+                    raise ValueError(
+                        f"{path}, line {number}: more than {longest} characters: expected {values} values at most; "
+                        "get it anew"
+                    )
                 yield number, line
     # A file that is cut off gives EOFError, one that is no archive OSError.
     except (OSError, EOFError, UnicodeDecodeError) as error:
@@ -127,18 +154,19 @@ def _svm_row(line: str, n_features: int, n_labels: int) -> tuple[np.ndarray, np.
 def _indices(words: list[str], count: int, first: int, kind: str) -> np.ndarray:
     """Positions from 0 of numbers that count from `first`."""
     try:
-        positions = np.array(list(map(int, words)), dtype=np.int64) - first
+        numbers = [_plain(int, word) for word in words]
     except ValueError:
         raise ValueError(f"{kind} {_culprit(words, int)!r} is not a whole number") from None
-    outside = (positions < 0) | (positions >= count)
-    if outside.any():
-        raise ValueError(f"{kind} {words[int(outside.argmax())]} is out of range")
-    return positions
+    # Before they become an array, as a number may have any length.
+    outside = next((word for word, n in zip(words, numbers, strict=True) if not first <= n < first + count), None)
+    if outside is not None:
+        raise ValueError(f"{kind} {outside} is out of range")
+    return np.array(numbers, dtype=np.int64) - first
 
 
 def _numbers(words: list[str]) -> np.ndarray:
     try:
-        exact = np.array(list(map(float, words)), dtype=np.float64)
+        exact = np.array([_plain(float, word) for word in words], dtype=np.float64)
     except ValueError:
         raise ValueError(f"value {_culprit(words, float)!r} is not a number") from None
     fits = np.abs(exact) <= np.finfo(np.float32).max  # false for NaN, too
@@ -147,11 +175,18 @@ def _numbers(words: list[str]) -> np.ndarray:
     return exact.astype(np.float32)
 
 
+def _plain(convert: Callable[[str], _Number], word: str) -> _Number:
+    """A number as files have it, and not as Python's source may have it."""
+    if "_" in word:
+        raise ValueError(word)
+    return convert(word)
+
+
 def _culprit(words: list[str], convert: Callable[[str], float]) -> str:
     """The word that cannot be converted; looked for only when one is known to be there."""
     for word in words:
         try:
-            convert(word)
+            _plain(convert, word)
         except ValueError:
             return word
     return ""
@@ -198,9 +233,10 @@ def _sparse_row(line: str, size: int) -> np.ndarray:
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError("not all entries are 'position value'")
     row = np.zeros(size, np.float32)
-    row[_indices([position for position, _ in pairs], size, first=0, kind="position")] = _numbers(
-        [value for _, value in pairs]
-    )
+    positions = _indices([position for position, _ in pairs], size, first=0, kind="position")
+    if len(np.unique(positions)) < len(positions):
+        raise ValueError("a position is there twice")
+    row[positions] = _numbers([value for _, value in pairs])
     return row
 
 

@@ -3,7 +3,9 @@
 import hashlib
 import io
 import os
+import struct
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,12 @@ _PIXELS = _SIDE * _SIDE
 _IMAGES = 60_000
 _WHITE = 255.0
 _CHUNK = 1000
+
+# Of a published file, and of each variable in it: 70,000 images, and ten float64 for each.
+_LARGEST = 70_000 * (_PIXELS + 80) + (1 << 16)
+_COMPRESSED = 15  # MATLAB's type of a packed variable
+_WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_MATLAB_NUMBERS = ("double", "single", "logical", *_WHOLE)
 
 
 def load_nmnist() -> Views:
@@ -220,7 +228,10 @@ def _regenerated() -> tuple[np.ndarray, Provenance]:
 
 def _mapped(path: Path) -> np.ndarray:
     """The verified array of the cache, read-only, its pages shared with other processes."""
-    data = np.lib.format.open_memmap(path, mode="r")
+    try:
+        data = np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # a damaged header can raise nearly anything
+        raise ValueError(f"it has no readable header: {str(error) or repr(error)}") from error
     if data.dtype != np.uint8 or data.shape != (_IMAGES, 3 * _PIXELS) or not data.flags.c_contiguous:
         raise ValueError(f"{data.dtype} of shape {data.shape}, expected uint8 of shape {(_IMAGES, 3 * _PIXELS)}")
     verify(data.data.cast("B"), CHECKSUM)
@@ -252,21 +263,49 @@ def _published(folder: Path) -> tuple[np.ndarray, Provenance]:
 
 
 def _read_mat(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:
-    from scipy.io import loadmat
+    from scipy.io import loadmat, whosmat
 
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as stream:
+            raw = stream.read(_LARGEST + 1)
     except OSError as error:
         raise FileNotFoundError(
             f"{path}: {error.strerror}: {ENVIRONMENT} should name a folder with {', '.join(FILES)}; "
             f"unset it to have n-MNIST made from MNIST"
         ) from error
     try:
-        content: dict[str, np.ndarray] = loadmat(io.BytesIO(raw), variable_names=["train_x", "train_y"])
+        if len(raw) > _LARGEST:
+            raise ValueError(f"it has more than {_LARGEST} bytes")
+        _require_small(raw)
+        stated = {name: (shape, kind) for name, shape, kind in whosmat(io.BytesIO(raw))}
     except Exception as error:  # a damaged file can raise nearly anything
         raise ValueError(f"{path}: not a MATLAB file that can be read ({error}); get it anew") from error
-    pixels = content.get("train_x")
-    if pixels is None or pixels.shape != (_IMAGES, _PIXELS) or pixels.dtype != np.uint8:
-        found = "no train_x" if pixels is None else f"train_x is {pixels.dtype} of shape {pixels.shape}"
+    # Before it is read, as a few bytes can state any shape.
+    shape, kind = stated.get("train_x", ((), ""))
+    if (shape, kind) != ((_IMAGES, _PIXELS), "uint8"):
+        found = f"train_x is {kind} of shape {shape}" if "train_x" in stated else "no train_x"
         raise ValueError(f"{path}: {found}: expected uint8 of shape {(_IMAGES, _PIXELS)}; is it n-MNIST?")
+    names = ["train_x"]
+    if "train_y" in stated:
+        shape, kind = stated["train_y"]
+        if len(shape) != 2 or shape[0] != _IMAGES or shape[1] > 10 or kind not in _MATLAB_NUMBERS:
+            raise ValueError(f"{path}: train_y is {kind} of shape {shape}: expected a row per image; is it n-MNIST?")
+        names.append("train_y")
+    try:
+        content: dict[str, np.ndarray] = loadmat(io.BytesIO(raw), variable_names=names)
+    except Exception as error:
+        raise ValueError(f"{path}: not a MATLAB file that can be read ({error}); get it anew") from error
     return raw, content
+
+
+def _require_small(raw: bytes) -> None:
+    """Refuse a file whose packed variables unpack to more than n-MNIST has, as a few bytes can fill the memory."""
+    place = 128  # the header of MATLAB's format 5
+    while place + 8 <= len(raw):
+        kind, size = struct.unpack_from("<II" if raw[126:128] == b"IM" else ">II", raw, place)
+        place += 8
+        if kind == _COMPRESSED:
+            unpacked = zlib.decompressobj().decompress(raw[place : place + size], _LARGEST)
+            if len(unpacked) == _LARGEST:
+                raise ValueError(f"a variable unpacks to {_LARGEST} bytes or more")
+        place += size

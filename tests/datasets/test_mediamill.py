@@ -4,6 +4,7 @@ import os
 import socket
 import time
 import tomllib
+import zipfile
 
 import numpy as np
 import pytest
@@ -315,11 +316,12 @@ def test_real_values_of_other_rows_are_derived(rows, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "content, found",
     [
-        ({"features": np.zeros((3, 120))}, "labels is not a file in the archive"),
+        ({"features": np.zeros((3, 120))}, "labels is not in the archive"),
         ({"features": np.zeros((3, 119)), "labels": np.zeros((3, 101))}, r"features of shape \(3, 119\)"),
         ({"features": np.zeros((3, 120)), "labels": np.zeros((4, 101))}, r"labels of shape \(4, 101\)"),
         ({"features": np.zeros((3, 120)), "labels": np.full((3, 101), 2)}, "labels from 2 to 2: expected zeros"),
-        ({"features": np.array([{}]), "labels": np.zeros((1, 101))}, "Object arrays cannot be loaded"),
+        ({"features": np.full((3, 120), np.inf), "labels": np.zeros((3, 101))}, "infinite or not a number"),
+        ({"features": np.array([{}]), "labels": np.zeros((1, 101))}, "features is object of shape"),
     ],
 )
 def test_an_npz_file_of_something_else_is_refused(tmp_path, monkeypatch, content, found):
@@ -327,6 +329,13 @@ def test_an_npz_file_of_something_else_is_refused(tmp_path, monkeypatch, content
     monkeypatch.setenv("CDFSG_MEDIAMILL", str(tmp_path / "x.npz"))
     with pytest.raises(ValueError, match=rf"x\.npz: .*{found}"):
         load_mediamill()
+
+
+def test_an_npz_file_with_a_member_that_is_no_array_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("features.npy", b"no array")
+    with pytest.raises(ValueError, match=r"x\.npz: .*magic string.*expected an \.npz file with the arrays"):
+        mediamill.read_npz(tmp_path / "x.npz")
 
 
 # --- falling back on the surrogate ---

@@ -53,6 +53,10 @@ def test_a_libsvm_file_gives_dense_features_and_labels_packed_or_not(tmp_path, n
         ("1 2:1e39", "value '1e39' is not a finite float32"),
         ("1 2:1:1", "'2:1:1' is not index:value"),
         ("1 2", "'2' is not index:value"),
+        ("9223372036854775808 1:1", "label 9223372036854775808 is out of range"),
+        ("1 9223372036854775808:1", "index 9223372036854775808 is out of range"),
+        ("0_1 1:1", "label '0_1' is not a whole number"),
+        ("1 2:1_0", "value '1_0' is not a number"),
     ],
 )
 def test_a_malformed_libsvm_line_is_named_with_what_was_expected(tmp_path, line, found):
@@ -110,6 +114,7 @@ def test_an_arff_file_may_have_the_labels_first(tmp_path):
         ("{0 1, 4 1}", "position 4 is out of range"),
         ("{0 1, 1}", "not all entries are 'position value'"),
         ("{0 1", "no closing brace"),
+        ("{0 1, 0 2}", "a position is there twice"),
     ],
 )
 def test_a_malformed_arff_row_is_named_with_what_was_expected(tmp_path, row, found):
@@ -138,3 +143,18 @@ def test_a_header_that_does_not_declare_the_data_is_refused(tmp_path, old, new, 
 def test_a_header_that_is_cut_off_is_refused(tmp_path):
     with pytest.raises(ValueError, match="ends before @data"):
         read_arff(written(tmp_path / "x.arff", ARFF.split("@data")[0]), 2, 2)
+
+
+@pytest.mark.parametrize(
+    "read, name, text, sizes", [(read_svm, "x.svm", SVM, (4, 5)), (read_arff, "x.arff", ARFF, (2, 2))]
+)
+def test_a_file_may_have_as_many_rows_as_are_known_and_not_one_more(tmp_path, read, name, text, sizes):
+    path = written(tmp_path / name, text)
+    assert len(read(path, *sizes, most_rows=3)[0]) == 3
+    with pytest.raises(ValueError, match=r"line \d+: row 3: expected 2 at most"):
+        read(path, *sizes, most_rows=2)
+
+
+def test_a_line_far_longer_than_its_values_need_is_refused_before_all_of_it_is_read(tmp_path):
+    with pytest.raises(ValueError, match="line 1: more than 1600 characters: expected 9 values at most"):
+        read_svm(written(tmp_path / "x.svm", "1" * 1601), 4, 5)

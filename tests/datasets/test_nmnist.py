@@ -293,7 +293,7 @@ def test_a_missing_file_is_named_with_the_way_out(published):
     "content, found",
     [
         ({"train_x": np.zeros((40, 783), np.uint8)}, r"train_x is uint8 of shape \(40, 783\)"),
-        ({"train_x": np.zeros((40, 784))}, r"train_x is float64 of shape \(40, 784\)"),
+        ({"train_x": np.zeros((40, 784))}, r"train_x is double of shape \(40, 784\)"),
         ({"test_x": np.zeros((40, 784), np.uint8)}, "no train_x"),
     ],
 )
