@@ -1,5 +1,7 @@
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -13,8 +15,11 @@ def fail(*_):
 
 def test_every_folder_of_the_project_lies_in_the_repository_whatever_the_working_directory():
     assert (files.ROOT / "cdfsg" / "files.py").samefile(files.__file__)
-    folders = (files.PAPER, files.RECORDS, files.RUNS, files.QUICK, files.FIGURES, files.NOTEBOOKS)
+    folders = (files.PAPER, files.RECORDS, files.FIGURES, files.NOTEBOOKS)
     assert all(folder.is_absolute() and folder.is_relative_to(files.ROOT) for folder in folders)
+    assert files.RUNS.is_absolute()
+    if not os.environ.get("CDFSG_CACHE_DIR"):
+        assert files.RUNS.is_relative_to(files.ROOT)
 
 
 @pytest.mark.parametrize("content", ["PCC⋆\n", "PCC⋆\n".encode(), ""])
@@ -70,11 +75,35 @@ def test_a_write_that_the_user_interrupts_leaves_no_file_at_all(tmp_path, monkey
     assert os.listdir(tmp_path) == []
 
 
-def test_a_full_disk_is_reported_with_the_file_that_could_not_be_written(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_with_the_file_that_could_not_be_written_and_what_to_do(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match=r"No space left on device: '.*file\.csv'"):
+    with pytest.raises(OSError, match=r"No space left on device: '.*file\.csv'; make room there, and the same command"):
         write_atomically(tmp_path / "file.csv", "content")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("step", ["mkdir", "mkstemp"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_folder_that_takes_no_files_is_reported_with_the_variable_that_names_another_where_there_is_one(
+    tmp_path, monkeypatch, step, inside
+):
+    def read_only(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system", "a temporary name")
+
+    monkeypatch.setattr(files, "CACHE", tmp_path if inside else tmp_path / "elsewhere")
+    monkeypatch.setattr(*((os, "mkdir") if step == "mkdir" else (files.tempfile, "mkstemp")), read_only)
+    with pytest.raises(OSError) as caught:
+        write_atomically(tmp_path / "new" / "file.csv" if step == "mkdir" else tmp_path / "file.csv", "content")
+    assert caught.value.errno == errno.EROFS and "file.csv'; make its folder writable" in str(caught.value)
+    assert ("or set CDFSG_CACHE_DIR" in str(caught.value)) == inside and "temporary name" not in str(caught.value)
+
+
+def test_what_can_be_made_again_goes_to_the_folder_that_the_environment_names(tmp_path):
+    code = "from cdfsg import files; print(files.RUNS, files.KEPT, files.QUICK, files.RECORDS, sep='\\n')"
+    environment = {**os.environ, "CDFSG_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(files.ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [*(str(tmp_path / name) for name in ("runs", "kept", "quick")),
+                                        str(files.RECORDS)]  # fmt: skip
