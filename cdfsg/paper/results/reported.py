@@ -90,7 +90,9 @@ def printed(table: str) -> pd.DataFrame:
     known = cells["table"].unique()
     cells = cells[cells["table"] == table].rename(columns={"value": "reported"})
     if cells.empty:
-        raise ValueError(f"the paper has no table {table!r}; {PAPER / 'tables.csv'} has {', '.join(known)}")
+        raise ValueError(
+            f"the paper has no table {table!r}; known tables in {PAPER / 'tables.csv'}: {', '.join(known)}"
+        )
     cells.loc[(cells["solver"] == "RSG+") & cells["reported"].isna(), "flag"] = INAPPLICABLE
     return cells.reset_index(drop=True)
 

@@ -114,4 +114,5 @@ def _require_known(source: Path, parameters: dict[str, Any]) -> None:
         known = set(papermill.inspect_notebook(str(source)))
     unknown = sorted(set(parameters) - known)
     if unknown:
-        raise ValueError(f"{source.name} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+        has = ", ".join(sorted(known)) or "none"
+        raise ValueError(f"{source.name} has no parameter {', '.join(unknown)}; it has {has}")

@@ -57,7 +57,7 @@ def test_the_cells_of_an_experiment_are_its_data_its_merit_its_sizes_and_its_sol
 
 
 def test_a_table_that_the_paper_does_not_have_is_named():
-    with pytest.raises(ValueError, match="no table 'ta:pcctime'; .*tables.csv has .*ta:pcctimemn"):
+    with pytest.raises(ValueError, match="no table 'ta:pcctime'; .*tables.csv: .*ta:pcctimemn"):
         printed("ta:pcctime")
 
 
