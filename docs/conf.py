@@ -7,7 +7,7 @@ html_title = "cdfsg: does the paper hold?"
 root_doc = "index"
 exclude_patterns = ["generated"]  # parts that pages include
 language = "en"
-smartquotes = False  # what is written is shown: the prime of X'MX is no quotation mark
+smartquotes_action = "D"  # dashes only: the prime of X'MX is no quotation mark
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
@@ -17,6 +17,7 @@ nb_execution_mode = "off"  # the stored outputs are what was published, and `mak
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+toc_object_entries = False  # each of the menus on all pages would be built with every function in it
 napoleon_google_docstring = False
 napoleon_custom_sections = [("Attributes", "params_style")]  # which may have several names before a colon
 napoleon_use_param = False  # types are words: as links, an "array (n, p)" would lead to whatever else is called n
