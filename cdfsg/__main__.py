@@ -135,8 +135,8 @@ def _status(arguments: argparse.Namespace) -> None:
 
 def _verdict(_: argparse.Namespace) -> None:
     table = verdicts.write()
-    words.write_into_readme("ledger", words.ledger(table))
-    words.write_into_readme("reasons", words.reasons_in_words(reasons.write(table)))
+    words.write_into_readme("numbers", words.overview(table))
+    words.write_into_readme("reasons", words.reasons_in_short(reasons.write(table)))
     asserted = claims.ledger()
     write_atomically(RECORDS / "claims.csv", asserted.to_csv(index=False, lineterminator="\n"))
     words.write_into_readme("claims", claims.markdown(asserted))

@@ -31,7 +31,7 @@ def folders(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "publish", lambda folder: None)
     monkeypatch.setattr(words, "ROOT", tmp_path / "root")
     (tmp_path / "root").mkdir()
-    marks = [mark for name in ("ledger", "reasons", "claims", "theory") for mark in words.marks(name)]
+    marks = [mark for name in ("numbers", "reasons", "claims", "theory") for mark in words.marks(name)]
     (tmp_path / "root" / "README.md").write_text("\n".join(marks))
     monkeypatch.setattr(experiments, "QUICK", replace(TINY, solvers=("Landing",)))
     return tmp_path
@@ -137,7 +137,7 @@ def test_the_verdict_on_a_run_is_a_summary_and_a_file_with_every_number(call, fo
     assert status == 0 and "ta:pcctimemn: 136 printed numbers, 56 dashes" in out
     path = folders / "records" / "verdicts.csv"
     assert f"Every number: {path};" in out and len(pd.read_csv(path)) == 192
-    assert "| ta:pcctimemn | CDFSG | 40 |" in (folders / "root" / "README.md").read_text()
+    assert "| MNIST, identity merit | CDFSG and CDFSG-Ada | 80 |" in (folders / "root" / "README.md").read_text()
 
 
 def test_a_damaged_record_stops_a_run_with_its_name_and_the_way_out(call, folders):

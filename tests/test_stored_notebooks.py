@@ -46,13 +46,13 @@ def test_no_trace_of_the_machine_is_stored(name):
     assert str(ROOT) not in texts and not re.search(r"0x[0-9a-f]{6}", texts)
 
 
-def test_the_ledgers_in_the_readme_are_those_of_the_published_records(tmp_path, monkeypatch):
+def test_the_tables_in_the_readme_are_those_of_the_published_records(tmp_path, monkeypatch):
     copy = tmp_path / "README.md"
     copy.write_text((ROOT / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.setattr(words, "ROOT", tmp_path)
     monkeypatch.setattr(words, "write_atomically", lambda path, text: copy.write_text(text, encoding="utf-8"))
-    words.write_into_readme("ledger", words.ledger(verdicts.read()))
-    words.write_into_readme("reasons", words.reasons_in_words(reasons.read()))
+    words.write_into_readme("numbers", words.overview(verdicts.read()))
+    words.write_into_readme("reasons", words.reasons_in_short(reasons.read()))
     words.write_into_readme("claims", claims.markdown(claims.ledger()))
     words.write_into_readme("theory", words.theory(statements.recorded().values()))
     assert copy.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.records import is_surrogate
 from cdfsg.paper.results import reasons, tables, verdicts
-from cdfsg.paper.show import notebooks, pages, reference, theory_pages
+from cdfsg.paper.show import notebooks, pages, reference, theory_pages, words
 from cdfsg.theory import statements
 
 DOCS = ROOT / "docs"
@@ -73,6 +73,8 @@ def write_sources(source: Path) -> None:
     texts = {
         "generated/counts": pages.counts(judged),
         "generated/ledger": pages.ledger(asserted),
+        "generated/verdicts": words.ledger(judged),
+        "generated/reasons": words.reasons_in_words(why),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
         "generated/statements": theory_pages.statement_table(list(statements.recorded().values())),
         "generated/errata": theory_pages.errata_list(statements.errata()),

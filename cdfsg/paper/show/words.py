@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import pandas as pd
 
 from cdfsg.files import ROOT, write_atomically
-from cdfsg.paper.experiments import ORDERS, TREATMENTS, Experiment
+from cdfsg.paper.experiments import ORDERS, OURS, TREATMENTS, Experiment
 from cdfsg.paper.records import is_surrogate
-from cdfsg.paper.results.reasons import counts
+from cdfsg.paper.results.reasons import UNEXPLAINED, counts
 from cdfsg.paper.results.reported import printed
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, counted, judged_ours
-from cdfsg.theory.check import FALSE
+from cdfsg.paper.show.pages import experiment_name
 from cdfsg.theory.check import VERDICTS as VERDICTS_OF_THEORY
 from cdfsg.theory.statements import Recorded
 
@@ -18,6 +18,8 @@ ALIKE = 0.02
 """Relative difference of quality up to which two penalty parameters count as alike: less than the tolerance of PCC."""
 MOST = 0.75
 """Share of match or better among the numbers of CDFSG and CDFSG-Ada from which we say that the table holds."""
+_IN_SHORT = (("match", "better", "diverged-both"), ("worse", "diverged-ours"), ("diverged-paper",))
+"""Comparable verdicts by what a reader in a hurry wants to tell apart."""
 
 
 def reasons_in_words(table: pd.DataFrame) -> str:
@@ -27,6 +29,14 @@ def reasons_in_words(table: pd.DataFrame) -> str:
     for solver, row in found.iterrows():
         lines.append(f"| {solver} | {row.sum()} | " + " | ".join(str(n or "") for n in row) + " |")
     return "\n".join(lines)
+
+
+def reasons_in_short(table: pd.DataFrame) -> str:
+    """How many of the numbers that differ have a reason, in a sentence of two lines."""
+    without = int(table["reason"].eq(UNEXPLAINED).sum())
+    explained = len(table) - without
+    first = f"Of the {len(table)} numbers that are worse, or diverged on one side only, {explained} may differ by"
+    return f"{first}\nsomething that the paper leaves unsaid; {without} are unexplained."
 
 
 def title(experiment: Experiment, runs: pd.DataFrame) -> str:
@@ -71,15 +81,35 @@ def ledger(verdicts_table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def theory(rows: Iterable[Recorded]) -> str:
-    """How many statements of the paper have which verdict, and which are false, as a Markdown list."""
-    rows = list(rows)
-    lines = []
-    for verdict in VERDICTS_OF_THEORY:
-        mine = [row for row in rows if row.verdict == verdict]
-        lines.append(f"* {len(mine)} of {len(rows)}: {verdict}" + (":" if mine and verdict == FALSE else ""))
-        lines += [f"  * {row.place}: {row.says}" for row in mine if verdict == FALSE]
+def overview(verdicts_table: pd.DataFrame) -> str:
+    """How the comparable numbers of each table come out, for the paper's algorithms and their competitors.
+
+    Returns
+    -------
+    str
+        A Markdown table; the last three columns add up to the one before them.
+    """
+    judged = counted(verdicts_table)
+    head = "| data, merit | whose | compared | match or better | worse | the paper has a dash, our run ends |"
+    lines = [head, "|---|---|--:|--:|--:|--:|"]
+    for _, rows in judged.groupby("table", sort=False):
+        name = experiment_name(rows["dataset"].iloc[0], rows["merit"].iloc[0])
+        if is_surrogate(rows):
+            lines.append(f"| {name} | our data are a surrogate | 0 |  |  |  |")
+            continue
+        ours = rows["solver"].isin(OURS)
+        for who, mine in ((" and ".join(OURS), rows[ours]), ("competitors", rows[~ours])):
+            counts = [int(mine["verdict"].isin(words).sum()) for words in _IN_SHORT]
+            lines.append(f"| {name} | {who} | {sum(counts)} | {' | '.join(str(n or '') for n in counts)} |")
     return "\n".join(lines)
+
+
+def theory(rows: Iterable[Recorded]) -> str:
+    """How many statements of the paper have which verdict, as a Markdown list."""
+    rows = list(rows)
+    return "\n".join(
+        f"* {sum(row.verdict == verdict for row in rows)} of {len(rows)}: {verdict}" for verdict in VERDICTS_OF_THEORY
+    )
 
 
 def marks(name: str) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from cdfsg.paper.experiments import EXPERIMENTS
@@ -64,14 +65,42 @@ def test_the_ledger_counts_every_judged_number_once(complete):
         assert [int(cell or 0) for cell in cells[3:]] == expected
 
 
-def test_the_ledger_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete):
+def test_the_overview_counts_every_comparable_number_once(complete):
+    table = verdicts(EXPERIMENT, complete)
+    compared = table[(table["verdict"] != "not-comparable") & (table["flag"] != INAPPLICABLE)]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in words.overview(table).splitlines()[2:]]
+    assert [line[:2] for line in lines] == [
+        ["MNIST, identity merit", "CDFSG and CDFSG-Ada"], ["MNIST, identity merit", "competitors"],
+    ]  # fmt: skip
+    for line, solvers in zip(lines, (("CDFSG", "CDFSG-Ada"), ("Landing", "RSG+")), strict=True):
+        found = compared.loc[compared["solver"].isin(solvers), "verdict"]
+        counts = [int(cell or 0) for cell in line[2:]]
+        kinds = (["match", "better", "diverged-both"], ["worse", "diverged-ours"], ["diverged-paper"])
+        assert counts == [len(found), *(found.isin(kind).sum() for kind in kinds)]
+        assert sum(counts[1:]) == counts[0] > 0
+    assert counts[3] > 0
+
+
+def test_the_numbers_that_differ_are_counted_with_and_without_a_reason():
+    table = pd.DataFrame({"reason": ["norm", "norm; grid point", "unexplained", "norm"]})
+    said = words.reasons_in_short(table)
+    assert said.startswith("Of the 4 numbers") and ", 3 may differ" in said and said.endswith("; 1 are unexplained.")
+
+
+def test_the_overview_compares_no_number_of_a_surrogate(complete):
+    table = verdicts(EXPERIMENT, complete).assign(provenance="surrogate", verdict="not-comparable")
+    (line,) = words.overview(table).splitlines()[2:]
+    assert line == "| MNIST, identity merit | our data are a surrogate | 0 |  |  |  |"
+
+
+def test_the_overview_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete):
     monkeypatch.setattr(words, "ROOT", tmp_path)
-    begin, end = words.marks("ledger")
+    begin, end = words.marks("numbers")
     (tmp_path / "README.md").write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
     table = verdicts(EXPERIMENT, complete)
     for _ in range(2):
-        words.write_into_readme("ledger", words.ledger(table))
-        expected = f"before\n{begin}\n{words.ledger(table)}\n{end}\nafter\n"
+        words.write_into_readme("numbers", words.overview(table))
+        expected = f"before\n{begin}\n{words.overview(table)}\n{end}\nafter\n"
         assert (tmp_path / "README.md").read_text(encoding="utf-8") == expected
 
 
@@ -108,8 +137,8 @@ def test_a_printed_number_without_a_verdict_fails_the_check(complete):
         words.check(EXPERIMENT, verdicts(EXPERIMENT, good).iloc[1:], good)
 
 
-def test_the_theory_is_counted_and_what_is_false_is_named():
+def test_the_statements_of_the_theory_are_counted_by_their_verdict():
     rows = [Recorded("a", "Section 1", "One.", "holds"), Recorded("b", "Section 2", "Two.", "false")]
     assert words.theory(rows).splitlines() == [
-        "* 1 of 2: holds", "* 0 of 2: holds after a correction", "* 1 of 2: false:", "  * Section 2: Two.",
+        "* 1 of 2: holds", "* 0 of 2: holds after a correction", "* 1 of 2: false",
     ]  # fmt: skip
