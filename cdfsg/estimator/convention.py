@@ -61,7 +61,7 @@ def settle(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit) ->
         Rows of the views.
     K : array (m, m, p, p)
         Moments ``w_i' S_ij w_j`` of the weights.
-    merit : Identity or Huber
+    merit : Merit
     """
     m, p = len(slices), weights.shape[1]
     N = _free_factors(K) if merit.name == "identity" else np.broadcast_to(_joint_factor(K), (m, p, p))

@@ -51,7 +51,7 @@ class Plan:
         Widths of the views.
     p : int
         Columns.
-    merit : Identity or Huber
+    merit : Merit
     algorithm : {"cdfsg-ada", "cdfsg"}
     batch_size : int
         Nominal rows of a minibatch.

@@ -353,6 +353,19 @@ def records_page(folder: Path = RECORDS) -> str:
     return "\n\n".join([*parts, "\n".join(lines), *tables]) + "\n"
 
 
+def defaults_table(path: Path = RECORDS / "defaults.csv") -> str:
+    """What the estimator captures at its default settings: a line per data set and method, identity merit first."""
+    heads = ("data", "n", "N", "p", "merit", "method", "passes", "share", "seconds", "what it said")
+    lines = []
+    for row in pd.read_csv(path, keep_default_na=False, na_values={"share": [""], "seconds": [""]}).itertuples():
+        data = f'<td title="{escape(row.description)}">{escape(row.dataset)} ({row.provenance})</td>'
+        cells = (row.n, f"{row.N:,}", row.p, row.merit, escape(row.algorithm), row.epochs)
+        numbers = f"<td>{number(row.share, 3)}</td><td>{number(row.seconds)}</td>"
+        plain = "".join(f"<td>{cell}</td>" for cell in cells)
+        lines.append(f'<tr>{data}{plain}{numbers}<td class="words">{escape(row.warned)}</td></tr>')
+    return html_table(heads, lines, words=("what it said",)) + "\n"
+
+
 def is_light(path: Path) -> bool:
     """Whether a file of records is small enough to lie in the site itself."""
     return path.stat().st_size <= LIGHT
