@@ -4,14 +4,17 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 from joblib import Parallel, delayed
 
+from cdfsg.alone import Busy, alone
 from cdfsg.datasets import DATASETS, DownloadError, load
-from cdfsg.files import QUICK, RECORDS, RUNS, write_atomically
+from cdfsg.datasets.download import data_dir
+from cdfsg.files import FIGURES, KEPT, NOTEBOOKS, QUICK, RECORDS, ROOT, RUNS, is_intact, sweep
 from cdfsg.paper import archive, distribute, exact, experiments
 from cdfsg.paper.compute import key_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
@@ -48,14 +51,26 @@ def main(argv: Sequence[str] | None = None) -> int:
                                  help="take over published runs of this code and data, times included")  # fmt: skip
     arguments = parser.parse_args(argv)
     try:
-        arguments.action(arguments)
-    except (ValueError, OSError, DownloadError) as error:
+        with _alone(arguments.command):
+            arguments.action(arguments)
+    except (ValueError, OSError, DownloadError, Busy) as error:
         print(f"cdfsg: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("cdfsg: stopped; the same command goes on from here", file=sys.stderr)
         return 130
     return 0
+
+
+@contextmanager
+def _alone(command: str) -> Iterator[None]:
+    """Let no other command write at the same time, and remove what killed ones were writing."""
+    if command not in _WRITERS:
+        yield
+        return
+    with alone(RUNS.parent / "lock", f"cdfsg {command}"):
+        sweep(RUNS, KEPT, RECORDS, QUICK, QUICK / "records", FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT, data_dir())
+        yield
 
 
 def _jobs(text: str) -> int:
@@ -121,7 +136,7 @@ def _run_one(experiment: Experiment, jobs: int) -> pd.DataFrame:
 def _status(arguments: argparse.Namespace) -> None:
     for experiment in chosen(arguments.only):
         blocks = experiment.first_stage()
-        done = sum((RUNS / f"{key_of(block)}.csv").exists() for block in blocks)
+        done = sum(is_intact(RUNS / f"{key_of(block)}.csv") for block in blocks)
         print(f"{experiment.table} {experiment.name}: {done} of {len(blocks)} blocks with given settings are done")
         try:
             runs = archive.runs_of(experiment)
@@ -137,8 +152,7 @@ def _verdict(_: argparse.Namespace) -> None:
     table = verdicts.write()
     words.write_into_readme("numbers", words.overview(table))
     words.write_into_readme("reasons", words.reasons_in_short(reasons.write(table)))
-    asserted = claims.ledger()
-    write_atomically(RECORDS / "claims.csv", asserted.to_csv(index=False, lineterminator="\n"))
+    asserted = claims.write()
     words.write_into_readme("claims", claims.markdown(asserted))
     words.write_into_readme("theory", words.theory(statements.recorded().values()))
     for experiment in EXPERIMENTS.values():
@@ -227,6 +241,9 @@ _COMMANDS = {
     "reproduce": (_reproduce, "run, verdict and notebooks"),
     "quick": (_quick, "the same pipeline in seconds on a small real data set"),
 }
+
+_WRITERS = ("run", "verdict", "notebooks", "report", "reproduce", "quick")
+"""Commands that exclude each other: they write records, figures, notebooks or the site, or read all of them."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,11 +1,16 @@
-"""Where the project keeps its files, and how it writes them.
+"""Where the project keeps its files, and how it writes them so that they survive a kill and reveal damage.
 
-Paths are anchored at the repository and never at the working directory.
+Paths are anchored at the repository and never at the working directory.  A file of a cache is *sealed*: its last line
+is the checksum of what is before it.  Files that lie in the repository stay plain, see `cdfsg.sums`.
 """
 
 import errno
+import hashlib
 import os
+import re
+import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 CACHE_ENVIRONMENT = "CDFSG_CACHE_DIR"
@@ -23,12 +28,20 @@ NOTEBOOKS = ROOT / "notebooks"
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
+_TEMPORARY = ".cdfsg.tmp"
+_SEAL = "# sha256:{}\n"
+_SEALED = re.compile(rb"# sha256:([0-9a-f]{64})\n\Z")
+
+
+class Damaged(ValueError):
+    """A file is not what was written; the message names it and says what to do."""
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file under a temporary name in its folder and rename it; equal content is left alone.
 
-    A file that exists is therefore complete, and a killed process leaves none that is cut short.
+    A file that exists is therefore complete, and a killed process leaves none that is cut short.  What it may leave is
+    the temporary one, see `sweep`.
 
     Raises
     ------
@@ -38,14 +51,15 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = None
     try:
-        if path.exists() and path.read_bytes() == data:
+        if _holds(path, data):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+        handle, temporary = _temporary(path)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
-        os.chmod(temporary, 0o644)  # mkstemp makes it private
-        os.replace(temporary, path)
+            stream.flush()
+            os.chmod(temporary, 0o644)  # mkstemp makes it private
+            os.replace(temporary, path)  # before it is closed: until then it is locked
     except OSError as error:  # a full disk names no file by itself, mkstemp its own
         raise OSError(error.errno, f"{error.strerror}: '{path}'{_remedy(error.errno, path)}") from error
     finally:
@@ -59,4 +73,106 @@ def _remedy(number: int | None, path: Path) -> str:
     if number in _FORBIDDEN:
         other = f" or set {CACHE_ENVIRONMENT} to a folder that is" if path.is_relative_to(CACHE) else ""
         return f"; make its folder writable{other}"
+    if number == errno.EISDIR:
+        return "; a folder is where a file is to be written: move it away"
     return ""
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except OSError:  # it is missing, or cannot be read and is written anew
+        return False
+
+
+def _temporary(path: Path) -> tuple[int, str]:
+    """A new locked file beside `path`, open for writing."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=_TEMPORARY)
+        try_lock(handle)
+        if os.fstat(handle).st_nlink:
+            return handle, name
+        os.close(handle)  # swept away before it was locked
+
+
+# --- checksums of cached files ---------------------------------------------------------------------------
+
+
+def write_sealed(path: Path, content: str | bytes) -> None:
+    """Write a file atomically with a last line that has the checksum of the content.
+
+    An array of ``np.save`` stays one that ``np.load`` reads, and a table one for readers that skip ``#`` lines.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    write_atomically(path, data + _SEAL.format(hashlib.sha256(data).hexdigest()).encode())
+
+
+def read_sealed(path: Path, remedy: str = "delete it") -> bytes:
+    """The content that `write_sealed` wrote.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    Damaged
+        If it cannot be read or the checksum is missing or another one; the message ends with `remedy`.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Damaged(f"{path} cannot be read ({error.strerror}); {remedy}") from error
+    seal = _SEALED.search(data)
+    if seal is None:
+        raise Damaged(f"{path} does not end with a checksum: it is cut short, or of an earlier version; {remedy}")
+    content = data[: seal.start()]
+    if hashlib.sha256(content).hexdigest() != seal[1].decode():
+        raise Damaged(f"{path} is not what its checksum says; {remedy}")
+    return content
+
+
+def is_intact(path: Path) -> bool:
+    """Whether `read_sealed` would succeed."""
+    try:
+        read_sealed(path)
+    except (Damaged, FileNotFoundError):
+        return False
+    return True
+
+
+# --- locks -----------------------------------------------------------------------------------------------
+
+
+def try_lock(handle: int, wait: bool = False) -> bool | None:
+    """Lock an open file against all who lock it as well; the kernel releases the lock when the holder ends.
+
+    Returns
+    -------
+    bool or None
+        True if it is locked now, False if another one has it (unless told to `wait`), None where there are no locks.
+    """
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def sweep(*folders: Path) -> None:
+    """Remove the temporary files of writers that were killed; a living writer has its own locked, and it stays."""
+    for folder in folders:
+        for path in folder.glob(f"*{_TEMPORARY}"):
+            with suppress(OSError):
+                handle = os.open(path, os.O_RDWR)
+                try:
+                    if try_lock(handle):
+                        path.unlink()
+                finally:
+                    os.close(handle)

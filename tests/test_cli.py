@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from cdfsg import __main__ as cli
+from cdfsg.alone import alone
 from cdfsg.paper import archive, experiments
 from cdfsg.paper.results import claims, reasons, verdicts
 from cdfsg.paper.show import words
@@ -20,7 +21,7 @@ SMALL = replace(
 def folders(tmp_path, monkeypatch):
     """Send all output to a temporary folder and let the paper have one small experiment."""
     monkeypatch.setattr(claims, "EXPERIMENTS", {SMALL.table: SMALL})
-    for module in (cli, archive, verdicts, reasons):
+    for module in (cli, archive, verdicts, reasons, claims):
         monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
     for module in (cli, archive):
         monkeypatch.setattr(module, "QUICK", tmp_path / "quick")
@@ -78,7 +79,7 @@ def test_a_filter_that_fits_nothing_is_told_with_what_there_is_and_nothing_runs(
 ):
     status, out, err = call(command, "--only", only)
     assert status == 1 and out == "" and words in err and err.startswith("cdfsg: ") and err.count("\n") == 1
-    assert os.listdir(folders) == ["root"]
+    assert not {"records", "runs", "quick"} & set(os.listdir(folders))
 
 
 def test_a_filter_keeps_the_experiments_that_have_all_its_values(monkeypatch):
@@ -128,7 +129,7 @@ def test_the_status_tells_records_of_other_code(call, monkeypatch):
 def test_a_verdict_without_records_says_how_to_make_them(call, folders):
     status, out, err = call("verdict")
     assert status == 1 and out == "" and "make reproduce" in err
-    assert os.listdir(folders) == ["root"]
+    assert not {"records", "runs", "quick"} & set(os.listdir(folders))
 
 
 def test_the_verdict_on_a_run_is_a_summary_and_a_file_with_every_number(call, folders):
@@ -140,14 +141,30 @@ def test_the_verdict_on_a_run_is_a_summary_and_a_file_with_every_number(call, fo
     assert "| MNIST, identity merit | CDFSG and CDFSG-Ada | 80 |" in (folders / "root" / "README.md").read_text()
 
 
-def test_a_damaged_record_stops_a_run_with_its_name_and_the_way_out(call, folders):
+def test_a_damaged_record_is_named_and_its_block_run_again(call, folders):
     call("run", "--jobs", "1")
     victim = sorted((folders / "runs").iterdir())[0]
     victim.write_bytes(victim.read_bytes()[:100])
     status, _, err = call("run", "--jobs", "1")
-    assert status == 1 and str(victim) in err and "delete it and run again" in err
-    victim.unlink()
-    assert call("run", "--jobs", "1")[0] == 0
+    assert status == 0 and f"{victim} does not end with a checksum" in err and "its block is run again" in err
+    assert "1 of 5 blocks to run" in err
+    assert "blocks to run" not in call("run", "--jobs", "1")[2]
+
+
+@pytest.mark.parametrize("command", ["run", "verdict", "notebooks", "report", "reproduce", "quick"])
+def test_two_commands_that_write_exclude_each_other(call, folders, command):
+    with alone(folders / "lock", "cdfsg something"):
+        status, out, err = call(command)
+    assert status == 1 and out == "" and err.startswith("cdfsg: cdfsg something (process ")
+    assert f"cdfsg {command} would write the same files; wait until it is done" in err
+
+
+def test_a_command_first_removes_what_a_killed_one_left(call, folders):
+    (folders / "runs").mkdir()
+    left = folders / "runs" / "0123456789abcdef.csvxyz.cdfsg.tmp"
+    left.write_text("dataset,")
+    call("verdict")
+    assert not left.exists()
 
 
 def test_the_quick_run_leaves_its_records_and_its_notebook_beside_the_papers(call, folders, executed):

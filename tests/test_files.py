@@ -107,3 +107,65 @@ def test_what_can_be_made_again_goes_to_the_folder_that_the_environment_names(tm
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [*(str(tmp_path / name) for name in ("runs", "kept", "quick")),
                                         str(files.RECORDS)]  # fmt: skip
+
+
+def test_what_a_killed_writer_left_is_swept_away_and_a_living_ones_file_and_any_other_stay(tmp_path, monkeypatch):
+    path = tmp_path / "x.csv"
+    plain = os.replace
+    seen = []
+
+    def look(temporary, target):
+        files.sweep(tmp_path)
+        seen.append(temporary)
+        plain(temporary, target)
+
+    monkeypatch.setattr(os, "replace", look)
+    write_atomically(path, "new")
+    assert path.read_text() == "new" and seen
+    left, other = tmp_path / os.path.basename(seen[0]), tmp_path / "mine.tmp"
+    left.write_text("ne")
+    other.write_text("of somebody else")
+    files.sweep(tmp_path, tmp_path / "missing")
+    assert sorted(os.listdir(tmp_path)) == ["mine.tmp", "x.csv"]
+
+
+def test_a_writer_whose_file_is_swept_away_before_it_is_locked_takes_another(tmp_path, monkeypatch):
+    plain = files.try_lock
+    swept = []
+
+    def late(handle, wait=False):
+        if not swept:
+            swept.extend(tmp_path.iterdir())
+            swept[0].unlink()
+        return plain(handle, wait)
+
+    monkeypatch.setattr(files, "try_lock", late)
+    write_atomically(tmp_path / "x", "new")
+    assert os.listdir(tmp_path) == ["x"] and len(swept) == 1
+
+
+def test_a_folder_in_the_place_of_a_file_is_named_with_what_to_do(tmp_path):
+    (tmp_path / "x").mkdir()
+    with pytest.raises(OSError, match=r"x'; a folder is where a file is to be written: move it away"):
+        write_atomically(tmp_path / "x", "new")
+    assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("content", [b"", b"1,2\n", "PCC⋆\n", b"\x93NUMPY\x00# sha256:"])
+def test_sealed_content_comes_back_and_every_flipped_or_missing_byte_is_noticed(tmp_path, content):
+    path = tmp_path / "x"
+    files.write_sealed(path, content)
+    assert files.is_intact(path)
+    assert files.read_sealed(path) == (content if isinstance(content, bytes) else content.encode("utf-8"))
+    data = path.read_bytes()
+    for place in range(len(data)):
+        for hurt in (data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :], data[:place]):
+            path.write_bytes(hurt)
+            assert not files.is_intact(path)
+            with pytest.raises(files.Damaged, match=r"x (is not what|does not end).*; delete it$"):
+                files.read_sealed(path)
+    path.unlink()
+    assert not files.is_intact(path)
+    path.mkdir()
+    with pytest.raises(files.Damaged, match="cannot be read"):
+        files.read_sealed(path)

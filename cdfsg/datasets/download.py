@@ -10,12 +10,13 @@ import tempfile
 import threading
 import time
 import urllib.request
-import uuid
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
+
+from cdfsg.files import sweep, write_atomically
 
 ENVIRONMENT = "CDFSG_DATA_DIR"
 TIMEOUT = 20.0
@@ -98,19 +99,14 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
             raise DownloadError(f"cannot read {path}: {error}; make it a readable file") from error
         except ValueError as error:
             say(f"{path} is damaged and will be fetched anew: {error}")
-    # Made before any fetch, so that a folder that cannot be written is told at once.
-    part = _new_part(path)
+    _require_writable(path.parent)
+    data = _first(name, checksum, sources, path)
     try:
-        data = _first(name, checksum, sources, path)
-        try:
-            part.write_bytes(data)
-            os.replace(part, path)
-        except OSError as error:
-            raise DownloadError(
-                f"cannot write {path}: {error}; make room there or set {ENVIRONMENT} to another folder"
-            ) from error
-    finally:
-        part.unlink(missing_ok=True)
+        write_atomically(path, data)
+    except OSError as error:
+        raise DownloadError(
+            f"cannot write {path}: {error}; make room there or set {ENVIRONMENT} to another folder"
+        ) from error
     say(f"{path} is in place, {len(data)} bytes, {checksum}")
     return path
 
@@ -245,19 +241,18 @@ def _first(name: str, checksum: str, sources: Sequence[Source], path: Path) -> b
     )
 
 
-def _new_part(path: Path) -> Path:
-    # The unique name keeps processes that fetch the same file at once apart; os.replace is atomic
-    # only within one folder. Not tempfile's 0600 files: a shared folder is to be readable by others.
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+def _require_writable(folder: Path) -> None:
+    """Tell before any fetch that a folder cannot be written; what killed downloads left in it is removed."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.touch(exist_ok=False)
+        folder.mkdir(parents=True, exist_ok=True)
+        sweep(folder)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise DownloadError(
-            f"cannot write to the data folder {path.parent}: {error}; make it a writable folder or set "
+            f"cannot write to the data folder {folder}: {error}; make it a writable folder or set "
             f"{ENVIRONMENT} to one"
         ) from error
-    return part
 
 
 def _hash_of(checksum: str) -> "hashlib._Hash":

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from cdfsg.files import FIGURES, QUICK, RECORDS
+from cdfsg import sums
+from cdfsg.files import FIGURES, QUICK, RECORDS, is_intact
 from cdfsg.paper import records
 from cdfsg.paper.experiments import Experiment
 
@@ -28,27 +29,28 @@ def publish(experiment: Experiment, runs: pd.DataFrame) -> None:
     """Write the records of an experiment, the curves in a file of their own."""
     folder, name = folder_of(experiment), stem(experiment, runs)
     traced = runs["role"] == "trace"
-    records.write(runs[~traced], folder / f"{name}.csv")
-    records.write(runs[traced], folder / f"{name}-curves.csv")
+    records.publish(runs[~traced], folder / f"{name}.csv")
+    records.publish(runs[traced], folder / f"{name}-curves.csv")
 
 
 def publish_more(experiment: Experiment, what: str, runs: pd.DataFrame) -> None:
     """Write further records of an experiment: its "betas" or its "ablations"."""
-    records.write(runs, folder_of(experiment) / f"{stem(experiment, runs)}-{what}.csv")
+    records.publish(runs, folder_of(experiment) / f"{stem(experiment, runs)}-{what}.csv")
 
 
 def unpack(experiment: Experiment, folder: Path) -> int:
     """Write the published blocks of an experiment into `folder`, as if they had been run here; returns how many.
 
-    A block whose file is there already stays.  Those of other code or data do no harm: nothing asks for their keys.
+    A block whose file is there already, undamaged, stays.  Those of other code or data do no harm: nothing asks for
+    their keys.
     """
     count = 0
     for name in _stems(experiment):
         for path in sorted(folder_of(experiment).glob(f"{name}*.csv")):
             if path.stem.removeprefix(name) in ("", "-curves", "-betas", "-ablations"):
-                for key, block in records.read([path]).groupby("key", sort=False):
+                for key, block in _read(experiment, [path]).groupby("key", sort=False):
                     target = folder / f"{key}.csv"
-                    if not target.exists():
+                    if not is_intact(target):
                         records.write(block, target)
                         count += 1
     return count
@@ -66,8 +68,10 @@ def runs_of(experiment: Experiment) -> pd.DataFrame:
     ------
     FileNotFoundError
         If they are missing; the message says how to make them.
+    Damaged
+        If they are not as they were published.
     """
-    return records.read([_require_file(experiment, suffix) for suffix in ("", "-curves")])
+    return _read(experiment, [_require_file(experiment, suffix) for suffix in ("", "-curves")])
 
 
 def more(experiment: Experiment, what: str) -> pd.DataFrame:
@@ -77,13 +81,15 @@ def more(experiment: Experiment, what: str) -> pd.DataFrame:
     ------
     FileNotFoundError
         If they are missing; the message says how to make them.
+    Damaged
+        If they are not as they were published.
     """
-    return records.read([_require_file(experiment, f"-{what}")])
+    return _read(experiment, [_require_file(experiment, f"-{what}")])
 
 
 def ablations(experiment: Experiment) -> pd.DataFrame:
     """Read the published ablations; no rows where an experiment has none."""
-    return more(experiment, "ablations") if experiment.treatments else records.read([])
+    return more(experiment, "ablations") if experiment.treatments else _read(experiment, [])
 
 
 def exact(experiment: Experiment) -> pd.DataFrame:
@@ -93,9 +99,12 @@ def exact(experiment: Experiment) -> pd.DataFrame:
     ------
     FileNotFoundError
         If they are missing; the message says how to make them.
+    Damaged
+        If they are not as they were published.
     """
     path = folder_of(experiment) / "exact.csv"
-    table = pd.read_csv(path) if path.exists() else pd.DataFrame({"dataset": []})
+    remedy = f"delete it and make it with: make {_target(experiment)}"
+    table = sums.read_csv(path, remedy) if path.exists() else pd.DataFrame({"dataset": []})
     mine = table[table["dataset"] == experiment.dataset]
     if mine.empty:
         raise FileNotFoundError(f"{path} has nothing of {experiment.dataset}; make it with: make {_target(experiment)}")
@@ -114,6 +123,10 @@ def _require_file(experiment: Experiment, suffix: str) -> Path:
         if path.exists():
             return path
     raise FileNotFoundError(f"{paths[0]} is missing; make it with: make {_target(experiment)}")
+
+
+def _read(experiment: Experiment, paths: list[Path]) -> pd.DataFrame:
+    return records.read_published(paths, f"make {_target(experiment)}")
 
 
 def _target(experiment: Experiment) -> str:

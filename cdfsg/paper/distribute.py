@@ -7,6 +7,7 @@ only what it was computing, which another one computes again.
 
 import asyncio
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -29,8 +30,9 @@ def each(compute: Callable[[Block, str], R], tasks: Sequence[tuple[Block, str]],
     if tasks:
         # All are handed over at once, so that workers that join a cluster later find some left.
         parallel = Parallel(
-            n_jobs=min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1, pre_dispatch="all"
-        )
+            n_jobs=min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1, pre_dispatch="all",
+            temp_folder=tempfile.gettempdir(),  # never used; by default an empty one is made, and a kill leaves it
+        )  # fmt: skip
         yield from parallel(delayed(compute)(*task) for task in tasks)
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from cdfsg import metrics
-from cdfsg.files import write_atomically
+from cdfsg import metrics, sums
+from cdfsg.datasets.download import say
+from cdfsg.files import Damaged
 from cdfsg.merits import Identity
 from cdfsg.paper.compute import data_key, eigenvalues_of, views_of
 from cdfsg.paper.fingerprint import code_digest
@@ -61,11 +62,24 @@ def data_and_code(dataset: str) -> str:
 
 
 def update(path: Path, dataset: str, ps: Sequence[int]) -> None:
-    """Solve a data set and replace its rows in the file `path`, unless they are there and of these data and code."""
-    kept = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=list(COLUMNS))
+    """Solve a data set and replace its rows in the file `path`, unless they are there and of these data and code.
+
+    A damaged file is told and made anew, with nothing but these rows.
+    """
+    kept = _kept(path)
     mine = kept[(kept["dataset"] == dataset) & kept["p"].isin(ps) & (kept["of"] == data_and_code(dataset))]
     if len(mine) == len(ps):
         return
     frames = [part for part in (kept[kept["dataset"] != dataset], solve(dataset, ps)) if len(part)]
     table = pd.concat(frames, ignore_index=True).sort_values(["dataset", "p"])
-    write_atomically(path, table.to_csv(index=False, lineterminator="\n"))
+    sums.write(path, table.to_csv(index=False, lineterminator="\n"))
+
+
+def _kept(path: Path) -> pd.DataFrame:
+    try:
+        return sums.read_csv(path, "it is made anew")
+    except FileNotFoundError:
+        pass
+    except Damaged as error:
+        say(str(error))
+    return pd.DataFrame(columns=list(COLUMNS))

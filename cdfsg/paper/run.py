@@ -9,6 +9,8 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from cdfsg.datasets import DownloadError
+from cdfsg.datasets.download import say
+from cdfsg.files import Damaged, read_sealed
 from cdfsg.paper import distribute, records
 from cdfsg.paper.compute import code_of_block, compute, data_key, key_of, views_of
 from cdfsg.paper.experiments import Block, Experiment
@@ -19,15 +21,28 @@ def run_blocks(blocks: Sequence[Block], folder: Path, jobs: int) -> pd.DataFrame
     """Run what is missing of `blocks`, report progress on standard error, and return all their records.
 
     Each record is written as soon as it arrives: a run that is killed loses only the blocks that were under way.
+    A block whose record is damaged is run again.
     """
     keyed = {block: folder / f"{key_of(block)}.csv" for block in blocks}
-    missing = sorted((b for b in blocks if not keyed[b].exists()), key=lambda b: -b.cost)
+    missing = sorted((b for b in blocks if not _is_kept(keyed[b])), key=lambda b: -b.cost)
     progress = distribute.Progress(missing, len(blocks))
     tasks = [(block, _origin(block)) for block in missing]
     for block, frame, seconds in distribute.each(compute_alone, tasks, jobs):
         records.write(frame, keyed[block])
         progress.report(block, seconds)
     return records.read(keyed.values())
+
+
+def _is_kept(path: Path) -> bool:
+    """Whether the record of a block is there undamaged; damage is told."""
+    try:
+        read_sealed(path, "its block is run again")
+    except FileNotFoundError:
+        return False
+    except Damaged as error:
+        say(str(error))
+        return False
+    return True
 
 
 def compute_alone(block: Block, origin: str) -> tuple[Block, pd.DataFrame, float]:

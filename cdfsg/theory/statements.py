@@ -1,11 +1,13 @@
 """The registry: every check in the paper's order, what is recorded of it, and the errata."""
 
 import csv
+import io
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from cdfsg import sums
 from cdfsg.files import PAPER
 from cdfsg.theory import (
     adaptive,
@@ -90,19 +92,18 @@ def recorded(path: Path = PAPER / "statements.csv") -> dict[str, Recorded]:
     Raises
     ------
     ValueError
-        If a label occurs twice or a verdict is unknown.
+        If a label occurs twice, a verdict is unknown, or the file's checksum is another one than `cdfsg.sums` lists.
     """
     rows: dict[str, Recorded] = {}
-    with open(path, newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            entry = Recorded(**row)
-            if entry.statement in rows:
-                raise ValueError(f"{path.name} has the statement {entry.statement!r} twice; keep one row of it")
-            if entry.verdict not in VERDICTS:
-                raise ValueError(
-                    f"{path.name} gives {entry.statement!r} the verdict {entry.verdict!r}; use one of {VERDICTS}"
-                )
-            rows[entry.statement] = entry
+    for row in csv.DictReader(io.StringIO(sums.read(path).decode("utf-8"), newline="")):
+        entry = Recorded(**row)
+        if entry.statement in rows:
+            raise ValueError(f"{path.name} has the statement {entry.statement!r} twice; keep one row of it")
+        if entry.verdict not in VERDICTS:
+            raise ValueError(
+                f"{path.name} gives {entry.statement!r} the verdict {entry.verdict!r}; use one of {VERDICTS}"
+            )
+        rows[entry.statement] = entry
     return rows
 
 
@@ -112,11 +113,11 @@ def errata(path: Path = PAPER / "errata.toml") -> list[Erratum]:
     Raises
     ------
     ValueError
-        If an entry lacks a field or has one too many, its severity is unknown, or no check has its name.
+        If an entry lacks a field or has one too many, its severity is unknown, no check has its name, or the file's
+        checksum is another one than `cdfsg.sums` lists.
     """
     names = {field.name for field in fields(Erratum)}
-    with open(path, "rb") as file:
-        entries = tomllib.load(file)["erratum"]
+    entries = tomllib.loads(sums.read(path).decode("utf-8"))["erratum"]
     for entry in entries:
         what = f"{path.name}: {entry.get('place')!r}"
         if set(entry) | {"counterexample"} != names:

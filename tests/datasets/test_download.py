@@ -201,10 +201,10 @@ def test_a_file_that_cannot_be_read_is_told(folder):
 
 
 def test_a_full_disk_is_told_and_leaves_nothing_half_written(folder, monkeypatch):
-    def full(path, data):
+    def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "replace", full)
     message = failed("x", MD5, [gives(GOOD)])
     assert f"cannot write {folder / 'x'}" in message and "No space left" in message
     assert os.listdir(folder) == []

@@ -3,6 +3,7 @@ from dataclasses import fields, replace
 import pandas as pd
 import pytest
 
+from cdfsg.files import read_sealed, write_atomically, write_sealed
 from cdfsg.paper import records
 from cdfsg.paper.experiments import Block
 from tests.paper.fakes import BLOCK, fake
@@ -50,6 +51,11 @@ def stored(tmp_path):
     return path
 
 
+SEALED = pytest.mark.parametrize("sealed", [False, True], ids=["rotten", "written so"])
+"""Damage on the disk, which the checksum reveals, and the same written with its checksum by another program."""
+
+
+@SEALED
 @pytest.mark.parametrize(
     "damage",
     [
@@ -64,14 +70,17 @@ def stored(tmp_path):
         lambda data: data.split(b"\n")[0] + b"\n",
         lambda data: data.replace(b",done,", b",perhaps,"),
         lambda data: data.replace(b",0.9,", b",many,"),
+        lambda data: data + data.splitlines(keepends=True)[-1],
+        lambda data: b"".join([*(lines := data.splitlines(keepends=True))[:-1], lines[-2]]),
     ],
     ids=[
         "empty", "header cut", "other column", "longer row", "no text", "key cut", "row cut",
-        "last row gone", "no rows", "odd status", "text for a number",
+        "last row gone", "no rows", "odd status", "text for a number", "row twice", "row in place of another",
     ],
 )
-def test_a_damaged_record_is_refused_by_its_name_with_the_way_out(stored, damage):
-    stored.write_bytes(damage(stored.read_bytes()))
+def test_a_damaged_record_is_refused_by_its_name_with_the_way_out(stored, damage, sealed):
+    damaged = damage(read_sealed(stored))
+    (write_sealed if sealed else write_atomically)(stored, damaged)
     with pytest.raises(ValueError, match=r"(?s)3399eef7ff119b4c\.csv .*delete it and run again"):
         records.read([stored])
 
@@ -100,8 +109,15 @@ def test_the_key_changes_with_every_field_of_a_block_and_with_the_data():
 def test_a_record_without_the_settings_of_a_solver_that_came_later_is_read_and_one_without_a_metric_is_not(tmp_path):
     frame = fake(BLOCK)
     path = tmp_path / "record.csv"
-    frame.drop(columns=["eta_q", "eta_t"]).to_csv(path, index=False)  # which are empty for this solver
+    write_sealed(path, frame.drop(columns=["eta_q", "eta_t"]).to_csv(index=False))  # which are empty for this solver
     pd.testing.assert_frame_equal(records.read([path]), frame, check_dtype=False)
-    frame.drop(columns=["pcc"]).to_csv(path, index=False)
-    with pytest.raises(ValueError, match="does not have the columns of a record"):
+    write_sealed(path, frame.drop(columns=["pcc"]).to_csv(index=False))
+    with pytest.raises(ValueError, match=r"does not have the columns of a record \(without pcc\)"):
+        records.read([path])
+
+
+def test_records_with_a_column_that_this_version_does_not_know_are_refused_by_its_name(tmp_path):
+    path = tmp_path / "record.csv"
+    write_sealed(path, fake(BLOCK).assign(gain=1.0).to_csv(index=False))
+    with pytest.raises(ValueError, match=r"with gain, which this version does not know: it may be of a later one"):
         records.read([path])

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import pandas as pd
 import pytest
 
-from cdfsg.files import RECORDS, write_atomically
+from cdfsg import sums
+from cdfsg.files import RECORDS
 
 COLUMNS = ["case", "tried", "survived"]
 
@@ -64,7 +65,7 @@ def pytest_terminal_summary(terminalreporter, config):
     terminalreporter.section("torture")
     terminalreporter.write_line(table.to_string(index=False))
     if config.getoption("--torture"):
-        write_atomically(RECORDS / "torture.csv", table.to_csv(index=False, lineterminator="\n"))
+        sums.write(RECORDS / "torture.csv", table.to_csv(index=False, lineterminator="\n"))
 
 
 def _rows(reports, kind):

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cdfsg import metrics
+from cdfsg import metrics, sums
 from cdfsg.datasets import Views, mediamill
-from cdfsg.files import PAPER, RECORDS, write_atomically
+from cdfsg.files import PAPER, RECORDS
 from cdfsg.linalg import Array
 from cdfsg.merits import Identity
 from cdfsg.paper.compute import covariance_of, eigenvalues_of, views_of
@@ -185,14 +185,14 @@ def publish(folder: Path = RECORDS, names: Iterable[str] = NAMES) -> None:
         made["denominators"].append(denominators(views, covariance))
     for kind, frames in made.items():
         path = folder / FILES[kind]
-        if path.exists():
-            old = pd.read_csv(path)
+        if path.exists() and not set(names) >= set(NAMES):
+            old = sums.read_csv(path)
             frames = [old[~old["dataset"].isin(names)], *frames]
         order = {name: place for place, name in enumerate(NAMES)}
         table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
         table = table.sort_values("dataset", key=lambda column: column.map(order), kind="stable")
         # Six digits hold on every machine, which the last ones of an eigenvalue do not.
-        write_atomically(path, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+        sums.write(path, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
 def published(kind: str) -> pd.DataFrame:
@@ -206,7 +206,7 @@ def published(kind: str) -> pd.DataFrame:
     path = RECORDS / FILES[kind]
     if not path.exists():
         raise FileNotFoundError(f"{path} is missing; make it with: python -m cdfsg run")
-    return pd.read_csv(path)
+    return sums.read_csv(path, "make it anew with: python -m cdfsg run")
 
 
 def ceiling_without_first(table: pd.DataFrame, dataset: str, p: int) -> float:
@@ -229,7 +229,7 @@ def ceiling_without_first(table: pd.DataFrame, dataset: str, p: int) -> float:
 
 def printed() -> pd.DataFrame:
     """What the paper prints: ``dataset, quantity, view, reported, place, flag``; view 0 is all of them."""
-    return pd.read_csv(PAPER / "datasets.csv", keep_default_na=False)
+    return sums.read_csv(PAPER / "datasets.csv", keep_default_na=False)
 
 
 def judged(datasets: pd.DataFrame, views: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cdfsg.files import PAPER
+from cdfsg import sums
+from cdfsg.files import PAPER, RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import BETA, EXPERIMENTS, OURS, Experiment
 from cdfsg.paper.measure import cost
@@ -24,6 +25,12 @@ Instances = list[tuple[str, bool]]
 Claim = dict[str, Any]
 
 
+def written() -> list[Claim]:
+    """The claims as they are written down in ``data/paper/claims.toml``, in the paper's order."""
+    claims: list[Claim] = tomllib.loads(sums.read(PAPER / "claims.toml").decode("utf-8"))["claim"]
+    return claims
+
+
 def ledger() -> pd.DataFrame:
     """The verdict on every claim.
 
@@ -33,8 +40,6 @@ def ledger() -> pd.DataFrame:
         One row per claim: ``claim, says, place, holds, of, verdict, where_not``; `where_not` lists the places
         where it does not hold.
     """
-    with open(PAPER / "claims.toml", "rb") as file:
-        claims = tomllib.load(file)["claim"]
     evidence = [
         (experiment, runs)
         for experiment in EXPERIMENTS.values()
@@ -43,7 +48,7 @@ def ledger() -> pd.DataFrame:
         if not is_surrogate(runs)
     ]
     rows = []
-    for claim in claims:
+    for claim in written():
         name = claim["shown_by"]
         if name in SHOWN_BY_COST:
             instances = SHOWN_BY_COST[name](claim, cost.published(cost.MEMORY_NAME))
@@ -58,6 +63,18 @@ def ledger() -> pd.DataFrame:
             }
         )  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def write() -> pd.DataFrame:
+    """Judge every claim and write ``data/records/claims.csv``."""
+    table = ledger()
+    sums.write(RECORDS / "claims.csv", table.to_csv(index=False, lineterminator="\n"))
+    return table
+
+
+def read() -> pd.DataFrame:
+    """The published ``data/records/claims.csv``."""
+    return sums.read_csv(RECORDS / "claims.csv", "make it anew with: python -m cdfsg verdict", keep_default_na=False)
 
 
 def markdown(table: pd.DataFrame) -> str:

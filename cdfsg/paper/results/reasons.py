@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cdfsg.files import RECORDS, write_atomically
+from cdfsg import sums
+from cdfsg.files import RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, OURS, Experiment, stands_for
 from cdfsg.paper.results.reported import QUANTITIES, tolerance_of
@@ -241,14 +242,15 @@ def write(judged: pd.DataFrame) -> pd.DataFrame:
         if part["verdict"].isin(MISMATCHES).any():
             frames.append(reasons(experiment, part, archive.runs_of(experiment), archive.ablations(experiment)))
     table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
-    write_atomically(RECORDS / "reasons.csv", table.to_csv(index=False, lineterminator="\n"))
+    sums.write(RECORDS / "reasons.csv", table.to_csv(index=False, lineterminator="\n"))
     return table
 
 
 def read() -> pd.DataFrame:
     """The published ``data/records/reasons.csv``."""
     missing = dict.fromkeys(("reported", "reproduced"), "")
-    return pd.read_csv(RECORDS / "reasons.csv", keep_default_na=False, na_values=missing)
+    remedy = "make it anew with: python -m cdfsg verdict"
+    return sums.read_csv(RECORDS / "reasons.csv", remedy, keep_default_na=False, na_values=missing)
 
 
 def _cells(runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:

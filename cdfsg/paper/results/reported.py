@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import pandas as pd
 
+from cdfsg import sums
 from cdfsg.files import PAPER
 
 QUANTITIES = {
@@ -41,8 +42,8 @@ class Tolerance:
 @lru_cache(maxsize=1)
 def tolerances() -> dict[str, Tolerance]:
     """Tolerances by quantity; the post-processed forms have that of their metric."""
-    with open(PAPER / "tolerances.toml", "rb") as file:
-        return {name: Tolerance(**entry) for name, entry in tomllib.load(file).items()}
+    entries = tomllib.loads(sums.read(PAPER / "tolerances.toml").decode("utf-8"))
+    return {name: Tolerance(**entry) for name, entry in entries.items()}
 
 
 def tolerance_of(quantity: str) -> Tolerance:
@@ -86,7 +87,7 @@ def printed(table: str) -> pd.DataFrame:
     ValueError
         If the paper has no such table.
     """
-    cells = pd.read_csv(PAPER / "tables.csv", keep_default_na=False, na_values={"value": [""]})
+    cells = sums.read_csv(PAPER / "tables.csv", keep_default_na=False, na_values={"value": [""]})
     known = cells["table"].unique()
     cells = cells[cells["table"] == table].rename(columns={"value": "reported"})
     if cells.empty:

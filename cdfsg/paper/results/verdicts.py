@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from cdfsg.files import RECORDS, write_atomically
+from cdfsg import sums
+from cdfsg.files import RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, OTHERS, OURS, Experiment, stands_for
 from cdfsg.paper.records import is_surrogate
@@ -17,6 +18,8 @@ COLUMNS = (
 VERDICTS = (
     "match", "better", "worse", "diverged-both", "diverged-ours", "diverged-paper", "not-comparable",
 )  # fmt: skip
+
+_REMEDY = "make it anew with: python -m cdfsg verdict"
 
 ROW = ["batch_size", "p", "solver"]
 
@@ -198,7 +201,7 @@ def write() -> pd.DataFrame:
     if not frames:
         raise FileNotFoundError(f"there are no records in {RECORDS}; make them with: make reproduce")
     table = pd.concat(frames, ignore_index=True)
-    write_atomically(RECORDS / "verdicts.csv", table.to_csv(index=False, lineterminator="\n"))
+    sums.write(RECORDS / "verdicts.csv", table.to_csv(index=False, lineterminator="\n"))
     return table
 
 
@@ -206,4 +209,4 @@ def read() -> pd.DataFrame:
     """The published ``data/records/verdicts.csv``."""
     # An empty flag is text, not a missing value.
     missing = dict.fromkeys(("reported", "reproduced", "std", "tolerance"), "")
-    return pd.read_csv(RECORDS / "verdicts.csv", keep_default_na=False, na_values=missing)
+    return sums.read_csv(RECORDS / "verdicts.csv", _REMEDY, keep_default_na=False, na_values=missing)

@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from cdfsg.files import FIGURES, write_atomically
+from cdfsg import sums
+from cdfsg.files import FIGURES
 from cdfsg.paper.experiments import OTHERS, TREATMENTS, stands_for
 from cdfsg.paper.results.reported import QUANTITIES
 from cdfsg.paper.results.tables import EXACT
@@ -388,9 +389,9 @@ def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURE
     """
     folder.mkdir(parents=True, exist_ok=True)
     with plt.rc_context(STYLE):
-        write_atomically(folder / f"{name}.svg", _rendered(figure, "svg", {"Date": None, "Creator": None}))
-        write_atomically(folder / f"{name}.png", _rendered(figure, "png", {"Software": None}))
-    write_atomically(folder / f"{name}.csv", numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+        sums.write(folder / f"{name}.svg", _rendered(figure, "svg", {"Date": None, "Creator": None}))
+        sums.write(folder / f"{name}.png", _rendered(figure, "png", {"Software": None}))
+    sums.write(folder / f"{name}.csv", numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
 def panels(rows: int, columns: int, width: float = 0, height: float = 0, **shared: Any) -> tuple[Figure, Any]:

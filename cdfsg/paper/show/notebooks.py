@@ -9,7 +9,8 @@ from typing import Any
 import nbformat
 import papermill
 
-from cdfsg.files import NOTEBOOKS, write_atomically
+from cdfsg import sums
+from cdfsg.files import NOTEBOOKS
 from cdfsg.paper.experiments import Experiment
 
 OF_EXPERIMENTS: dict[str, Callable[[Experiment], bool]] = {
@@ -76,7 +77,7 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
                 cwd=str(target.parent), extra_arguments=["--log-level=CRITICAL"],  # the kernel's own chatter
             )  # fmt: skip
         notebook = scrubbed(nbformat.read(executed, as_version=4))
-    write_atomically(target, nbformat.writes(notebook) + "\n")
+    sums.write(target, nbformat.writes(notebook) + "\n")
     return target
 
 
@@ -95,6 +96,18 @@ def scrubbed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         if cell.cell_type == "code":
             cell.outputs = _joined([out for out in cell.outputs if out.get("name") != "stderr"])
     return notebook
+
+
+def stored(path: Path) -> nbformat.NotebookNode:
+    """A notebook with its outputs, as `execute` wrote it.
+
+    Raises
+    ------
+    Damaged
+        If it was changed since.
+    """
+    text = sums.read(path, "take back both with git checkout, or execute it with: python -m cdfsg notebooks")
+    return nbformat.reads(text.decode("utf-8"), as_version=4)
 
 
 def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cdfsg.files import FIGURES, PAPER, RECORDS
+from cdfsg import sums
+from cdfsg.files import FIGURES, RECORDS
 from cdfsg.paper.experiments import OURS
 from cdfsg.paper.results import claims
 from cdfsg.paper.results.reasons import UNEXPLAINED
@@ -97,8 +98,7 @@ def ledger(asserted: pd.DataFrame) -> str:
 
 def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
     """One section per claim: where the paper says it, how it is tested, where it does not hold."""
-    with open(PAPER / "claims.toml", "rb") as file:
-        written = {claim["id"]: claim for claim in tomllib.load(file)["claim"]}
+    written = {claim["id"]: claim for claim in claims.written()}
     parts = [
         "# The paper's claims",
         "Each claim is tested on the records of every data set that is no surrogate; the verdict counts the instances "
@@ -345,7 +345,7 @@ def records_page(folder: Path = RECORDS) -> str:
     parts = ["# Records", "Every run and every judged number is a row of a file in `data/records`."]
     lines, tables = ["| file | rows |", "|---|--:|"], []
     for path in sorted(folder.glob("*.csv")):
-        frame = pd.read_csv(path, low_memory=False)
+        frame = sums.read_csv(path, low_memory=False)
         name = f"[{path.name}](records/{path.name})" if is_light(path) else f"`{path.name}`"
         lines.append(f"| {name} | {len(frame)} |")
         if len(frame) <= SHORT and path.stem not in WITH_PAGES:

@@ -14,11 +14,12 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 
+from cdfsg import sums
 from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.records import is_surrogate
-from cdfsg.paper.results import reasons, tables, verdicts
+from cdfsg.paper.results import claims, reasons, tables, verdicts
 from cdfsg.paper.show import notebooks, pages, reference, theory_pages, words
 from cdfsg.theory import statements
 
@@ -62,13 +63,13 @@ def write_sources(source: Path) -> None:
     if not (RECORDS / "verdicts.csv").exists():
         raise FileNotFoundError(f"{RECORDS / 'verdicts.csv'} is missing; make it with: make reproduce")
     shutil.copytree(DOCS, source)
-    shutil.copytree(FIGURES, source / "figures")
+    _copy_figures(source / "figures")
     static = source / "_static"
     write_atomically(static / "mathjax" / "tex-svg-full.js", _mathjax().read_bytes())
     write_atomically(static / "verdicts.css", pages.stylesheet())
     for path in filter(pages.is_light, RECORDS.glob("*.csv")):
-        write_atomically(source / "records" / path.name, path.read_bytes())
-    judged, asserted = verdicts.read(), pd.read_csv(RECORDS / "claims.csv", keep_default_na=False)
+        write_atomically(source / "records" / path.name, sums.read(path))
+    judged, asserted = verdicts.read(), claims.read()
     why = reasons.read()
     texts = {
         "generated/counts": pages.counts(judged),
@@ -89,6 +90,13 @@ def write_sources(source: Path) -> None:
     for name, text in texts.items():
         write_atomically(source / f"{name}.md", text)
     _write_notebooks(source)
+
+
+def _copy_figures(target: Path) -> None:
+    for name in pages.figure_names():
+        for kind in ("svg", "png", "csv"):
+            path = FIGURES / f"{name}.{kind}"
+            write_atomically(target / path.name, sums.read(path, "draw it anew with: python -m cdfsg notebooks"))
 
 
 def _mathjax() -> Path:
@@ -149,7 +157,7 @@ def _write_notebooks(source: Path) -> None:
 
 
 def _readable(path: Path) -> nbformat.NotebookNode:
-    notebook = nbformat.read(path, as_version=4)
+    notebook = notebooks.stored(path)
     notebook.metadata["language_info"] = _LEXER  # the stored notebooks leave it out, as it names the Python version
     return notebook
 

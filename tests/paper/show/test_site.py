@@ -10,6 +10,7 @@ from bs4 import BeautifulSoup
 
 import cdfsg
 from cdfsg import __main__ as cli
+from cdfsg import sums
 from cdfsg.files import NOTEBOOKS, RECORDS
 from cdfsg.paper.results import reasons, verdicts
 from cdfsg.paper.results.reported import INAPPLICABLE
@@ -209,9 +210,8 @@ def test_wide_tables_scroll_in_a_box_of_their_own(built):
 
 def test_a_short_file_of_records_is_shown_and_a_heavy_one_only_named(tmp_path):
     frame = pd.DataFrame({"solver": ["CDFSG", "Landing"], "fea": [0.123456, 2.0]})
-    frame.to_csv(tmp_path / "20_short.csv", index=False)
-    pd.concat([frame] * 50).to_csv(tmp_path / "long.csv", index=False)
-    pd.concat([frame] * 20_000).to_csv(tmp_path / "heavy.csv", index=False)
+    for name, times in {"20_short": 1, "long": 50, "heavy": 20_000}.items():
+        sums.write(tmp_path / f"{name}.csv", pd.concat([frame] * times).to_csv(index=False))
     text = pages.records_page(tmp_path)
     assert "[long.csv](records/long.csv) | 100 |" in text and "| `heavy.csv` | 40000 |" in text
     assert text.count("<table") == 1 and "## 20_short" in text and "0.1235" in text

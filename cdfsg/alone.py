@@ -1,0 +1,46 @@
+"""One command at a time in a checkout: those that write records, figures or notebooks exclude each other."""
+
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cdfsg.datasets.download import say
+from cdfsg.files import try_lock
+
+
+class Busy(RuntimeError):
+    """Another command is at work; the message says which one and what to do."""
+
+
+@contextmanager
+def alone(path: Path, command: str) -> Iterator[None]:
+    """Hold the lock file `path` while the body runs.
+
+    The kernel releases the lock when the process ends, in whatever way; worker processes do not inherit it.
+
+    Raises
+    ------
+    Busy
+        If another process holds it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        locked = try_lock(handle)
+        if locked is False:
+            holder = os.read(handle, 1000).decode("utf-8", errors="replace").strip() or "another command"
+            raise Busy(
+                f"{holder} is at work in this checkout, and {command} would write the same files; "
+                "wait until it is done, or stop it, and give the command again"
+            )
+        if locked is None:
+            say(f"{path} cannot be locked on this file system; take care that no other command is at work here")
+        since = time.strftime("%Y-%m-%d %H:%M:%S")
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{command} (process {os.getpid()} on {platform.node()}, since {since})".encode(), 0)
+        yield
+    finally:
+        os.close(handle)

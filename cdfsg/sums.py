@@ -1,0 +1,97 @@
+"""Checksums of the files that lie in the repository: read back are the bytes that were written, or none.
+
+Each folder has a list ``SHA256SUMS`` in the format of the tool ``sha256sum``, so ``sha256sum -c SHA256SUMS`` checks it
+without this code, and ``sha256sum *.csv > SHA256SUMS`` writes it after a change by hand.
+"""
+
+import hashlib
+import io
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cdfsg.files import Damaged, try_lock, write_atomically
+
+LIST = "SHA256SUMS"
+_LINE = re.compile(r"^([0-9a-f]{64}) [ *](\S.*)$", re.MULTILINE)
+REMEDY = "take back both with git checkout"
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a file atomically and list its checksum.
+
+    While the file is replaced the list has the old and the new checksum, so a kill at any moment leaves a file whose
+    checksum is listed.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _turn(path.parent):
+        old = _listed(path.parent)
+        new = (path.name, _digest(data))
+        _save(path.parent, old | {new})
+        write_atomically(path, data)
+        _save(path.parent, {entry for entry in old if entry[0] != path.name} | {new})
+
+
+def read(path: Path, remedy: str = REMEDY) -> bytes:
+    """The bytes of a file, checked.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    Damaged
+        If it cannot be read or its checksum is not the listed one; the message ends with `remedy`.
+    """
+    try:
+        for _ in range(2):  # twice, as another process may replace the file between the two looks
+            data = path.read_bytes()
+            if (path.name, _digest(data)) in _listed(path.parent):
+                return data
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Damaged(f"{error.filename or path} cannot be read ({error.strerror}); {remedy}") from error
+    raise Damaged(f"{path} is not what {path.parent / LIST} says: one of them was changed or damaged; {remedy}")
+
+
+def read_csv(path: Path, remedy: str = REMEDY, **options: Any) -> pd.DataFrame:
+    """A table, checked as by `read`; `options` are those of ``pandas.read_csv``."""
+    return pd.read_csv(io.BytesIO(read(path, remedy)), **options)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _listed(folder: Path) -> set[tuple[str, str]]:
+    """(name, checksum) of every line that is one; a damaged line lists nothing."""
+    try:
+        text = (folder / LIST).read_bytes().decode("utf-8", errors="replace")
+    except (FileNotFoundError, IsADirectoryError):
+        return set()
+    return {(name, digest) for digest, name in _LINE.findall(text)}
+
+
+def _save(folder: Path, entries: set[tuple[str, str]]) -> None:
+    write_atomically(folder / LIST, "".join(f"{digest}  {name}\n" for name, digest in sorted(entries)))
+
+
+@contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Wait until no other process writes the folder's list: notebooks that run at once all write figures."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # a system that does not open folders has no such lock either
+        yield
+        return
+    try:
+        try_lock(handle, wait=True)
+        yield
+    finally:
+        os.close(handle)
