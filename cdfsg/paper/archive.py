@@ -1,5 +1,6 @@
 """The archive: the records of every experiment that were published, and where they lie."""
 
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -120,7 +121,7 @@ def _require_file(experiment: Experiment, suffix: str) -> Path:
     """The file with the records of the data set itself, or else those of its surrogate."""
     paths = [folder_of(experiment) / f"{name}{suffix}.csv" for name in _stems(experiment)]
     for path in paths:
-        if path.exists():
+        if os.path.lexists(path):  # a link that leads nowhere is damage, of which reading tells
             return path
     raise FileNotFoundError(f"{paths[0]} is missing; make it with: make {_target(experiment)}")
 

@@ -1,0 +1,197 @@
+"""Commands that are killed or meet each other, in a process of their own without threads, which can fork.
+
+``python -m tests.torture.crashing FUNCTION ARGUMENT...``.  A try is a fork with everything imported, so what is killed
+is work and not the start of Python; it leads a process group of its own, and its folders lie elsewhere.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from cdfsg import __main__ as cli
+from cdfsg.datasets.download import Source, obtain
+from cdfsg.files import ROOT
+from cdfsg.paper import archive, compute, experiments
+from tests.paper.fakes import TINY
+
+EXPERIMENTS = {
+    "tiny": TINY,
+    "digits": experiments.QUICK,
+    # One block size and one solver, so that it takes seconds.
+    "mnist": replace(TINY, dataset="mnist", batch_sizes=(200,), ps=(5,), solvers=("CDFSG",), trace_batch_size=200),
+}
+STEPS = 6
+"""Kills in the time of an undisturbed run, on average; what was finished stays, so a run takes about so many tries."""
+
+
+def command() -> list[str]:
+    """How to start this module."""
+    return [sys.executable, "-m", "tests.torture.crashing"]
+
+
+def environment() -> dict[str, str]:
+    """One thread, as `make` sets it, and the package of this checkout."""
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return {**os.environ, **one, "PYTHONPATH": str(ROOT)}
+
+
+def redirect(folder: Path, experiment: str) -> None:
+    """Let all that the commands write go to `folder`, and leave out the notebooks of ``quick``."""
+    cli.RUNS = folder / "runs"
+    cli.RECORDS = cli.FIGURES = cli.NOTEBOOKS = cli.ROOT = folder / "unused"
+    cli.data_dir = lambda: folder / "unused"
+    cli.KEPT = compute.KEPT = folder / "kept"
+    cli.QUICK = archive.QUICK = folder / "quick"
+    experiments.QUICK = EXPERIMENTS[experiment]
+    cli._execute = lambda tasks, jobs: None
+
+
+def start(folder: Path, experiment: str, arguments: list[str], die=lambda: None) -> int:
+    """Fork a command into a process group of its own; its output is appended to ``folder.log``."""
+    child = os.fork()
+    if child:
+        return child
+    os.setsid()
+    log = os.open(folder.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    redirect(folder, experiment)
+    die()
+    os._exit(cli.main(arguments))
+
+
+def finished(child: int, seconds: float = float("inf")) -> int | None:
+    """Exit status of a child, negative for a signal, or None if it still runs after some seconds."""
+    end = time.monotonic() + seconds
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > end:
+            return None
+        time.sleep(0.002)
+
+
+def is_empty(group: int, seconds: float) -> bool:
+    """Whether a process group ends within some seconds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def kill(child: int, whole: bool) -> None:
+    """Kill a try, with the processes that it started or alone."""
+    try:
+        (os.killpg if whole else os.kill)(child, signal.SIGKILL)
+    except ProcessLookupError:  # it does not lead its group yet
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def storm(folder: str, experiment: str, kills: str, jobs: str, whole: str, seed: str) -> None:
+    """Runs in ``folder/0``, undisturbed, and in ``folder/1``, ... killed at random moments until they end."""
+    arguments = ["quick", "--jobs", jobs]
+    began = time.monotonic()
+    expect(finished(start(Path(folder, "0"), experiment, arguments)), 0)
+    pause, rng = 2 / STEPS * (time.monotonic() - began), random.Random(int(seed))
+    left, number, groups = int(kills), 1, []
+    while left:
+        child = start(Path(folder, str(number)), experiment, arguments)
+        groups.append(child)
+        status = finished(child, rng.uniform(0, pause))
+        if status is None:
+            kill(child, whole == "True")
+            print("killed", number, flush=True)
+            left -= 1
+        else:
+            expect(status, 0)
+            number += 1
+    expect(finished(start(Path(folder, str(number)), experiment, arguments)), 0)
+    for group in groups:  # workers that outlived their parent end by themselves
+        expect(is_empty(group, 60), True)
+
+
+def writes(folder: str, experiment: str) -> None:
+    """Runs that are killed before each write gets its name (in ``folder/1``) and after it (in ``folder/2``)."""
+    arguments = ["quick", "--jobs", "1"]
+    expect(finished(start(Path(folder, "0"), experiment, arguments)), 0)
+    for number, (before, at) in enumerate([(True, 2), (False, 1)], start=1):
+
+        def die(before: bool = before, at: int = at) -> None:
+            plain, calls = os.replace, iter(range(1, 10**6))
+
+            def replaced(source: str, target: str) -> None:
+                now = next(calls) == at
+                if now and before:
+                    os.killpg(0, signal.SIGKILL)
+                plain(source, target)
+                if now:
+                    os.killpg(0, signal.SIGKILL)
+
+            os.replace = replaced
+
+        while status := finished(start(Path(folder, str(number)), experiment, arguments, die)):
+            expect(status, -signal.SIGKILL)
+            print("killed", number, flush=True)
+
+
+def race(folder: str, second: str) -> None:
+    """A run in ``folder/1`` and, while it is at work, the command `second` there; then that command again."""
+    expect(finished(start(Path(folder, "0"), "tiny", ["quick", "--jobs", "1"])), 0)
+    first = start(Path(folder, "1"), "tiny", ["quick", "--jobs", "1"])
+    lock = Path(folder, "1", "lock")
+    while not (lock.exists() and lock.read_text()):
+        expect(finished(first, 0.001), None)
+    print("meanwhile", finished(start(Path(folder, "1"), "tiny", [second])), first, flush=True)
+    print("first", finished(first), flush=True)
+    print("again", finished(start(Path(folder, "1"), "tiny", [second])), flush=True)
+
+
+def downloads(folder: str, count: str) -> None:
+    """Several processes that fetch one file at once; the first of them is killed while it writes."""
+    content = b"the right bytes" * 10_000
+    os.environ["CDFSG_DATA_DIR"] = folder
+    plain = os.replace
+
+    def fetch(victim: bool) -> None:
+        def replaced(source: str, target: str) -> None:
+            if victim:
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(0.1)
+            plain(source, target)
+
+        os.replace = replaced
+        obtain("x", "md5:6b1d37af7d98624ed5016dbbc2477416", [Source("a mirror", lambda: time.sleep(0.1) or content)])
+
+    def forked(victim: bool) -> int:
+        child = os.fork()
+        if not child:
+            try:
+                fetch(victim)
+            finally:
+                os._exit(int(not Path(folder, "x").exists()))
+        return child
+
+    expect(finished(forked(True)), -signal.SIGKILL)
+    print("left", sum(1 for _ in Path(folder).iterdir()), flush=True)
+    for child in [forked(False) for _ in range(int(count))]:
+        print("status", finished(child), flush=True)
+
+
+def expect(found: object, wanted: object) -> None:
+    """Stop with a word where a status is not the one that is wanted."""
+    if found != wanted:
+        raise SystemExit(f"status {found} where {wanted} was expected")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,85 @@
+"""Runs that are killed by SIGKILL and given again end with the records of an undisturbed run."""
+
+import subprocess
+
+import pandas as pd
+import pytest
+
+from cdfsg import sums
+from cdfsg.datasets.download import data_dir
+from cdfsg.datasets.mnist import FILE
+from cdfsg.files import ROOT
+from cdfsg.paper import records
+from tests.torture.crashing import command, environment
+
+WALL_TIMES = [*records.VOLATILE, "seconds_covariance", "seconds_eigen", "seconds"]
+
+
+def crash(folder, tally, *arguments, timeout=900):
+    """Do it and count: a kill went well if the run that it belongs to ended like the undisturbed one."""
+    done = subprocess.run(
+        [*command(), *map(str, arguments)], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=timeout
+    )
+    assert done.returncode == 0, done.stdout + done.stderr + "".join(p.read_text() for p in folder.glob("*.log"))
+    whole = contents(folder / "0")
+    numbers = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("killed")]
+    same = {number: differences(whole, contents(folder / number)) for number in set(numbers)}
+    for number in numbers:
+        tally.count(not same[number])
+    assert not any(same.values()), same
+    return len(numbers)
+
+
+def contents(folder):
+    """Every file by its name: tables without what differs between two runs, the others as they are."""
+    found = {}
+    for path in filter(lambda path: path.is_file() and path.name not in ("lock", sums.LIST), folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.parent.name == "runs" and path.suffix == ".csv":
+            found[name] = records.read([path]).drop(columns=WALL_TIMES, errors="ignore")
+        elif path.suffix == ".csv":
+            found[name] = sums.read_csv(path).drop(columns=WALL_TIMES, errors="ignore")
+        else:
+            found[name] = path.read_bytes()
+    return found
+
+
+def differences(expected, found):
+    """Names of files that one side lacks or that differ, temporary ones included."""
+    wrong = sorted(set(expected) ^ set(found))
+    for name in set(expected) & set(found):
+        one, other = expected[name], found[name]
+        wrong += [] if (one.equals(other) if isinstance(one, pd.DataFrame) else one == other) else [name]
+    return wrong
+
+
+@pytest.mark.case("killed at random moments, tiny")
+def test_a_small_storm_of_kills_changes_no_record(tmp_path, tally):
+    assert crash(tmp_path, tally, "storm", tmp_path, "tiny", 5, 1, True, 1) == 5
+
+
+@pytest.mark.case("killed before and after every write")
+def test_a_kill_before_or_after_any_write_changes_no_record(tmp_path, tally):
+    # Each run writes two cached arrays, its blocks, and three files of records with their list.
+    assert crash(tmp_path, tally, "writes", tmp_path, "tiny") > 2 * 20
+
+
+@pytest.mark.torture
+@pytest.mark.case("killed at random moments, digits")
+@pytest.mark.parametrize("jobs, kills", [(1, 30), (2, 20)])
+def test_a_storm_of_kills_on_digits_changes_no_record(tmp_path, tally, jobs, kills):
+    assert crash(tmp_path, tally, "storm", tmp_path, "digits", kills, jobs, True, jobs) == kills
+
+
+@pytest.mark.torture
+@pytest.mark.case("killed at random moments, the workers go on")
+def test_a_kill_of_the_command_alone_changes_no_record_though_its_workers_live_on(tmp_path, tally):
+    assert crash(tmp_path, tally, "storm", tmp_path, "tiny", 5, 2, False, 3) == 5
+
+
+@pytest.mark.torture
+@pytest.mark.case("killed at random moments, MNIST")
+def test_a_storm_of_kills_on_mnist_changes_no_record(tmp_path, tally):
+    if not (data_dir() / FILE).exists():
+        pytest.skip(f"{data_dir()} has no {FILE}; make data fetches it")
+    assert crash(tmp_path, tally, "storm", tmp_path, "mnist", 5, 1, True, 4) == 5

@@ -1,0 +1,153 @@
+"""Whatever happens to the records between two runs, in whatever order, a run ends with those of an undisturbed one."""
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from cdfsg.files import Damaged, sweep
+from cdfsg.paper import archive, records, run
+from cdfsg.paper.experiments import Block
+from cdfsg.paper.run import key_of, run_blocks
+from tests.paper.fakes import TINY, fake
+
+BLOCK = Block("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 1, (1, 2), ((0.5, 0.1), (0.25, 0.01)))
+BLOCKS = [replace(BLOCK, order=order, role="trace" if order == 4 else "tuning") for order in range(1, 5)]
+SOME = st.lists(st.sampled_from(BLOCKS), min_size=1, unique=True)
+
+
+class Killed(BaseException):
+    """Stands for a SIGKILL: nothing catches it."""
+
+
+def made_up(block):
+    """A record that takes no time and differs from block to block."""
+    return fake(block, key=key_of(block), pcc=block.order / 3, block_seconds=0.1)
+
+
+EXPECTED = {}
+"""The record of each block as an undisturbed run has it."""
+
+
+class Records(RuleBasedStateMachine):
+    """Runs, kills, damage, publication and unpacking in any order."""
+
+    @initialize()
+    def empty(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.folder = Path(self.scratch.name) / "runs"
+        archive.QUICK = Path(self.scratch.name) / "quick"
+        self.is_published = self.is_rotten = False
+
+    def teardown(self):
+        if hasattr(self, "scratch"):
+            self.scratch.cleanup()
+
+    @rule(blocks=SOME)
+    def run_to_the_end(self, blocks):
+        sweep(self.folder)  # as every command does first
+        found = run_blocks(blocks, self.folder, 1)
+        expected = pd.concat([EXPECTED[block] for block in blocks], ignore_index=True)
+        pd.testing.assert_frame_equal(found, expected, check_exact=True)
+        assert not list(self.folder.glob("*.tmp"))
+
+    @rule(blocks=SOME, at=st.integers(1, 4), after=st.booleans())
+    def run_until_killed(self, blocks, at, after):
+        plain, unlink, calls = os.replace, Path.unlink, iter(range(1, 100))
+
+        def replaced(source, target):
+            now = next(calls) == at
+            if not now or after:
+                plain(source, target)
+            if now:
+                Path.unlink = lambda *_, **__: None  # who is killed cleans nothing up
+                raise Killed
+
+        os.replace = replaced
+        try:
+            run_blocks(blocks, self.folder, 1)
+        except Killed:
+            pass
+        finally:
+            os.replace, Path.unlink = plain, unlink
+
+    @rule(block=st.sampled_from(BLOCKS), place=st.floats(0, 0.999), bit=st.integers(0, 7))
+    def flip_a_bit(self, block, place, bit):
+        path = self.path_of(block)
+        if path.exists() and (data := bytearray(path.read_bytes())):
+            data[int(place * len(data))] ^= 1 << bit
+            path.write_bytes(data)
+
+    @rule(block=st.sampled_from(BLOCKS), share=st.floats(0, 0.999))
+    def cut_short(self, block, share):
+        path = self.path_of(block)
+        if path.exists():
+            path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+
+    @rule(block=st.sampled_from(BLOCKS))
+    def delete(self, block):
+        self.path_of(block).unlink(missing_ok=True)
+
+    @rule()
+    def publish(self):
+        archive.publish(TINY, run_blocks(BLOCKS, self.folder, 1))
+        self.is_published, self.is_rotten = True, False
+
+    @rule(curves=st.booleans(), place=st.floats(0, 0.999), bit=st.integers(0, 7))
+    def flip_a_published_bit(self, curves, place, bit):
+        if self.is_published and not self.is_rotten:
+            path = archive.folder_of(TINY) / f"{TINY.name}{'-curves' if curves else ''}.csv"
+            data = bytearray(path.read_bytes())
+            data[int(place * len(data))] ^= 1 << bit
+            path.write_bytes(data)
+            self.is_rotten = True
+
+    @rule()
+    def unpack(self):
+        try:
+            archive.unpack(TINY, self.folder)
+        except Damaged as error:
+            assert self.is_rotten and TINY.name in str(error) and "make quick" in str(error)
+        else:
+            assert not self.is_rotten
+
+    @invariant()
+    def what_is_published_reads_as_it_was_or_is_refused(self):
+        if not getattr(self, "is_published", False):
+            return
+        try:
+            found = archive.runs_of(TINY)
+        except Damaged:
+            assert self.is_rotten
+        else:
+            assert not self.is_rotten
+            expected = pd.concat([EXPECTED[block] for block in BLOCKS], ignore_index=True)
+            pd.testing.assert_frame_equal(found, expected, check_exact=True, check_dtype=False)
+
+    def path_of(self, block):
+        return self.folder / f"{key_of(block)}.csv"
+
+
+@pytest.mark.case("records: runs, kills, rot and publication in any order")
+@pytest.mark.parametrize("examples", [10, pytest.param(200, marks=pytest.mark.torture)])
+def test_no_order_of_runs_kills_damage_and_publication_changes_a_record(monkeypatch, tmp_path, tally, examples):
+    monkeypatch.setattr(run, "compute", made_up)
+    monkeypatch.setattr(archive, "QUICK", tmp_path)  # each machine sets its own
+    for block in BLOCKS:
+        records.write(made_up(block), tmp_path / "x.csv")
+        EXPECTED[block] = records.read([tmp_path / "x.csv"])
+
+    class Counted(Records):
+        def teardown(self):
+            super().teardown()
+            tally.count(True)
+
+    chosen = settings(max_examples=examples, stateful_step_count=12, deadline=None, derandomize=True, database=None,
+                      suppress_health_check=list(HealthCheck))  # fmt: skip
+    run_state_machine_as_test(Counted, settings=chosen)
