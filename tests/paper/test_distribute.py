@@ -150,7 +150,7 @@ def test_a_block_that_fails_on_a_worker_is_named(scheduler, workers, tmp_path):
 def test_a_worker_with_other_code_is_refused_and_leaves_no_record(scheduler, workers, tmp_path):
     shutil.copytree(ROOT / "cdfsg", tmp_path / "other" / "cdfsg", ignore=shutil.ignore_patterns("__pycache__"))
     with open(tmp_path / "other" / "cdfsg" / "linalg.py", "a") as file:
-        file.write("# changed\n")
+        file.write("CHANGED = 1\n")
     workers(package=tmp_path / "other")
     words = r"^synthetic .*CDFSG reported.* has code \w+, data .*the process that asked has code \w+, .*same version"
     with distribute.cluster(scheduler), pytest.raises(ValueError, match=words):

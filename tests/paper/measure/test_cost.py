@@ -320,7 +320,7 @@ def test_records_are_written_where_they_are_wanted(tmp_path, monkeypatch):
     monkeypatch.setattr(cost, "count_settings", lambda: [Setting("CDFSG", **SMALL)])
     monkeypatch.setattr(cost, "memory_settings", lambda: [Setting("CDFSG", **SMALL)])
     cost.publish(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [cost.MEMORY_NAME, cost.NAME]
+    assert sorted(path.name for path in tmp_path.glob("*.csv")) == [cost.MEMORY_NAME, cost.NAME]
 
 
 @pytest.mark.parametrize(
