@@ -6,12 +6,16 @@ is the checksum of what is before it.  Files that lie in the repository stay pla
 
 import errno
 import hashlib
+import io
 import os
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+import numpy as np
 
 CACHE_ENVIRONMENT = "CDFSG_CACHE_DIR"
 """Names a folder for what can be made again, as where the repository is read-only; read when Python starts."""
@@ -130,6 +134,21 @@ def read_sealed(path: Path, remedy: str = "delete it") -> bytes:
     if hashlib.sha256(content).hexdigest() != seal[1].decode():
         raise Damaged(f"{path} is not what its checksum says; {remedy}")
     return content
+
+
+def kept_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
+    """The array in a sealed file; it is made where the file is missing or damaged, and damage is told."""
+    try:
+        return np.asarray(np.load(io.BytesIO(read_sealed(path, "it is made anew"))))
+    except FileNotFoundError:
+        pass
+    except Damaged as error:
+        print(f"cdfsg: {error}", file=sys.stderr, flush=True)
+    array = make()
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    write_sealed(path, buffer.getvalue())
+    return array
 
 
 def is_intact(path: Path) -> bool:

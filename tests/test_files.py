@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from cdfsg import files
@@ -169,3 +170,22 @@ def test_sealed_content_comes_back_and_every_flipped_or_missing_byte_is_noticed(
     path.mkdir()
     with pytest.raises(files.Damaged, match="cannot be read"):
         files.read_sealed(path)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-3], lambda data: data.replace(b"\x01", b"\x02"), lambda data: b""]
+)
+def test_a_kept_array_is_made_once_and_again_when_it_is_damaged(tmp_path, capsys, damage):
+    path, made = tmp_path / "x.npy", []
+
+    def make():
+        made.append(1)
+        return np.arange(5.0) / 3
+
+    for times in (1, 1):
+        np.testing.assert_array_equal(files.kept_array(path, make), np.arange(5.0) / 3)
+        assert len(made) == times and capsys.readouterr().err == ""
+    np.testing.assert_array_equal(np.load(path), np.arange(5.0) / 3)
+    path.write_bytes(damage(path.read_bytes()))
+    np.testing.assert_array_equal(files.kept_array(path, make), np.arange(5.0) / 3)
+    assert len(made) == 2 and "it is made anew" in capsys.readouterr().err and files.is_intact(path)
