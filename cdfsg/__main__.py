@@ -1,20 +1,21 @@
 """Command line: ``python -m cdfsg data | run | status | verdict | theory | notebooks | report | ...``."""
 
 import argparse
+import io
 import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
-from joblib import Parallel, delayed
+from joblib import Parallel, cpu_count, delayed
 
 from cdfsg.alone import Busy, alone
-from cdfsg.datasets import DATASETS, DownloadError, load
-from cdfsg.datasets.download import data_dir
-from cdfsg.files import FIGURES, KEPT, NOTEBOOKS, QUICK, RECORDS, ROOT, RUNS, is_intact, sweep
+from cdfsg.datasets import DATASETS, DownloadError, download, load, mediamill, nmnist
+from cdfsg.files import CACHE_ENVIRONMENT, FIGURES, KEPT, NOTEBOOKS, QUICK, RECORDS, ROOT, RUNS, is_intact, sweep
 from cdfsg.paper import archive, distribute, exact, experiments
 from cdfsg.paper.compute import key_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
@@ -41,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             command.add_argument("--only", default="", metavar="KEY=VALUE,...",
                                  help="experiments to keep, by table, dataset or merit")  # fmt: skip
         if name in ("run", "theory", "notebooks", "reproduce", "quick"):
-            command.add_argument("--jobs", type=_jobs, default=os.cpu_count() or 1,
-                                 help="processes, at least 1 (default: the machine's cores)")  # fmt: skip
+            command.add_argument("--jobs", type=_jobs, default=cpu_count(),
+                                 help="processes, at least 1 (default: the cores that it may use)")  # fmt: skip
         if name in ("run", "reproduce", "quick"):
             command.add_argument("--dask", metavar="ADDRESS",
                                  help="scheduler of a Dask cluster whose workers do the runs")  # fmt: skip
@@ -50,11 +51,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             command.add_argument("--published", action="store_true",
                                  help="take over published runs of this code and data, times included")  # fmt: skip
     arguments = parser.parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a path may have letters that the terminal has not
+    _anchor_folders()
     try:
         with _alone(arguments.command):
             arguments.action(arguments)
     except (ValueError, OSError, DownloadError, Busy) as error:
         print(f"cdfsg: {error}", file=sys.stderr)
+        return 1
+    except (MemoryError, BrokenProcessPool) as error:
+        reason = (str(error) or "out of memory").splitlines()[0]
+        print(f"cdfsg: a process was lost, or had too little memory: {reason}; the same command goes on from here, "
+              "with --jobs 1 where memory is short", file=sys.stderr)  # fmt: skip
         return 1
     except KeyboardInterrupt:
         print("cdfsg: stopped; the same command goes on from here", file=sys.stderr)
@@ -69,8 +78,16 @@ def _alone(command: str) -> Iterator[None]:
         yield
         return
     with alone(RUNS.parent / "lock", f"cdfsg {command}"):
-        sweep(RUNS, KEPT, RECORDS, QUICK, QUICK / "records", FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT, data_dir())
+        sweep(RUNS, KEPT, RECORDS, QUICK, QUICK / "records", FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT, download.data_dir())
         yield
+
+
+def _anchor_folders() -> None:
+    """Make folders that the environment names relative to here absolute: notebooks run in another folder."""
+    for name in (CACHE_ENVIRONMENT, download.ENVIRONMENT, nmnist.ENVIRONMENT, mediamill.ENVIRONMENT):
+        folder = os.environ.get(name)
+        if folder and folder != mediamill.SURROGATE:
+            os.environ[name] = os.path.abspath(os.path.expanduser(folder))
 
 
 def _jobs(text: str) -> int:

@@ -1,4 +1,5 @@
 import os
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
 import pandas as pd
@@ -215,3 +216,31 @@ def test_an_interruption_is_answered_with_how_to_go_on(capsys, monkeypatch):
 def test_a_filter_that_names_a_key_twice_is_refused(call):
     status, _, err = call("status", "--only", "dataset=mnist,dataset=digits")
     assert status == 1 and "names a key twice" in err
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("Unable to allocate 9 GiB"), BrokenProcessPool("A worker was lost.\nMore")]
+)
+def test_a_lost_process_or_too_little_memory_is_told_in_one_line_with_how_to_go_on(call, monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(cli, "run_experiment", fail)
+    status, _, err = call("run", "--jobs", "1")
+    assert status == 1 and err.splitlines()[-1] == (
+        f"cdfsg: a process was lost, or had too little memory: {str(error).splitlines()[0]}; the same command goes on "
+        "from here, with --jobs 1 where memory is short"
+    )
+
+
+def test_folders_that_the_environment_names_from_here_are_the_same_ones_for_notebooks_elsewhere(
+    call, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("CDFSG_DATA_DIR", "CDFSG_CACHE_DIR", "CDFSG_NMNIST_DIR"):
+        monkeypatch.setenv(name, "near")
+    assert os.environ["CDFSG_MEDIAMILL"] == "surrogate"
+    call("status")
+    for name in ("CDFSG_DATA_DIR", "CDFSG_CACHE_DIR", "CDFSG_NMNIST_DIR"):
+        assert os.environ[name] == str(tmp_path / "near")
+    assert os.environ["CDFSG_MEDIAMILL"] == "surrogate"

@@ -52,6 +52,8 @@ def compute_alone(block: Block, origin: str) -> tuple[Block, pd.DataFrame, float
     ------
     ValueError
         If the block fails, or code and data are not those of `origin`; the message names the block.
+    MemoryError
+        If there is too little memory; the message names the block, too.
     """
     began = time.perf_counter()
     # Independent blocks on one BLAS thread each beat threads inside small products.
@@ -65,6 +67,8 @@ def compute_alone(block: Block, origin: str) -> tuple[Block, pd.DataFrame, float
             frame = compute(block)
         except (ValueError, OSError, DownloadError) as error:
             raise ValueError(f"{block.describe()}: {error}") from error
+        except MemoryError as error:
+            raise MemoryError(f"{block.describe()}: {error}") from error
     return block, frame, time.perf_counter() - began
 
 

@@ -152,6 +152,15 @@ def test_a_block_that_fails_leaves_no_file_and_keeps_what_was_finished(tmp_path,
     assert sorted(os.listdir(tmp_path)) == sorted(f"{key_of(block)}.csv" for block in BLOCKS[:2])
 
 
+def test_a_block_that_needs_too_much_memory_is_named(monkeypatch):
+    def starve(_):
+        raise MemoryError("Unable to allocate 9 GiB")
+
+    monkeypatch.setattr(run, "compute", starve)
+    with pytest.raises(MemoryError, match=r"digits.*: Unable to allocate 9 GiB"):
+        run.compute_alone(BLOCK, run._origin(BLOCK))
+
+
 def test_one_process_and_two_give_the_same_records(tmp_path):
     others = [("RSG+", (0.1, 0.01)), ("Landing", (0.05, 1.0)), ("CDFSG-Ada", (0.5, 0.01))]
     blocks = [BLOCK, *(replace(BLOCK, solver=solver, settings=(setting,)) for solver, setting in others)]

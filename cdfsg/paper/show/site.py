@@ -49,7 +49,8 @@ def build(target: Path = SITE) -> Path:
         source, made = Path(scratch) / "source", Path(scratch) / "html"
         write_sources(source)
         command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", f"{scratch}/doctrees"]
-        done = subprocess.run([*command, str(source), str(made)], capture_output=True, text=True)
+        command += [str(source), str(made)]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
         if done.returncode:
             words = done.stderr.replace(f"{source}/", "").rstrip()
             raise ValueError(f"the report was not built; Sphinx says:\n{words}")
