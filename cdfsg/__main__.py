@@ -78,7 +78,8 @@ def _alone(command: str) -> Iterator[None]:
         yield
         return
     with alone(RUNS.parent / "lock", f"cdfsg {command}"):
-        sweep(RUNS, KEPT, RECORDS, QUICK, QUICK / "records", FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT, download.data_dir())
+        caches = (RUNS, KEPT, QUICK, QUICK / "records", download.data_dir())
+        sweep(*caches, RECORDS, FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT)
         yield
 
 
