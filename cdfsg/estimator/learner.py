@@ -33,6 +33,8 @@ WINDOW = 10_000
 """Rows that the moments of the projections are averaged over."""
 ESCAPED = 10.0
 """Eigenvalue of the tracked X'MX, 1 at a feasible point, beyond which a run counts as diverged."""
+RANK_RTOL = 1e-13
+"""Relative eigenvalue below which the projections of the start count as linearly dependent."""
 HALVINGS = 20
 """Restarts after which the fit gives up."""
 
@@ -244,16 +246,17 @@ class Learner:
                 f"expected more than n_components = {p} to start from; give more rows in the first call, or raise "
                 "batch_size"
             )
-        R = self.rng.standard_normal((len(batch), 1, 1, p)).astype(self.plan.dtype)
+        # In double precision: the combinations lean towards the leading directions, hence towards each other.
+        R = self.rng.standard_normal((len(batch), 1, 1, p))
         X = self.problem.lift(batch, np.repeat(R, m, axis=1))
         C = self.problem.constraint(self.problem.project(batch, X))
-        N, defined = metrics.orthogonalise(C)
-        if not defined[0]:
+        values = np.linalg.eigvalsh(C[0])
+        if not values[0] > RANK_RTOL * values[-1]:
             raise ValueError(
                 f"the first {len(batch)} rows span fewer than n_components = {p} directions, so no orthonormal start "
                 "exists; ask for fewer components, or give more rows in the first call"
             )
-        self._begin(batch, lane_product(X, N.astype(self.plan.dtype)))
+        self._begin(batch, lane_product(X, metrics.orthogonalise(C)[0]).astype(self.plan.dtype))
 
     def _begin(self, batch: Batch, X: Array) -> None:
         """Start the algorithm in X, which is feasible; what is known of its moments is kept."""

@@ -8,8 +8,8 @@ nothing here depends on the units of the data.
   is the largest eigenvalue of the pencil (cross-covariance, M) and g the largest slope of the merit.  The paper's 0.1
   is far below; `PENALTY` times ``g (m - 1)`` is above for every data set.
 * **alpha of CDFSG.**  Near a feasible point the curvature of the penalty is ``4 beta`` and that of f at most
-  ``2 g (m - 1)``, each times the largest eigenvalue of M.  A gradient step of twice their sum's inverse diverges; the
-  default is the inverse itself, so ``step_size`` is a share of the step that a quadratic would take.
+  ``2 g (m - 1)``, each times the largest eigenvalue of M.  The default is two over their sum, the longest step with
+  which a gradient method is stable for certain.
 * **alpha of CDFSG-Ada.**  A step moves each of the n entries of a column x by about alpha, hence ``M^(1/2) x``, whose
   length is 1, by at most ``alpha (tr M + n)^(1/2)``.  The default makes that `REACH`.
 * **decay.**  ``(1 + k / DECAY_STEPS)^(-1/2)`` after k minibatches of the nominal size, whose number in all nobody
@@ -22,7 +22,7 @@ from cdfsg.merits import Merit
 
 PENALTY = 2.0
 """The penalty parameter in units of g (m - 1); 3/2 is the least that bounds h below."""
-REACH = 0.1
+REACH = 0.15
 """How far a step of CDFSG-Ada moves a column, in units of its length."""
 DECAY_STEPS = 4000
 """Minibatches after which the step sizes have fallen to 0.7 of the first."""
@@ -42,7 +42,7 @@ def penalty_parameter(merit: Merit, m: int) -> float:
 
 def gradient_step(merit: Merit, m: int, beta: float) -> float:
     """The first alpha of CDFSG at ``step_size=1``."""
-    return 1 / (4 * beta + 2 * steepest(merit) * (m - 1))
+    return 2 / (4 * beta + 2 * steepest(merit) * (m - 1))
 
 
 def adaptive_step(trace: float, n: int) -> float:

