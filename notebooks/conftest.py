@@ -1,12 +1,14 @@
 """What ``pytest --nbval`` compares when it runs the notebooks again.
 
 Printed text, tables and values must come out exactly as stored. Left out are the error stream, where
-libraries put warnings and progress, and pictures, whose bytes depend on the drawing libraries' builds.
+libraries put warnings and progress, pictures, whose bytes depend on the drawing libraries' builds, and the identifier
+of a live widget, which no stored notebook has.
 """
 
 import pytest
 
-NOT_COMPARED = ("stderr", "image/png", "image/jpeg", "image/svg+xml", "application/pdf")
+NOT_COMPARED = ("stderr", "image/png", "image/jpeg", "image/svg+xml", "application/pdf",
+                "application/vnd.jupyter.widget-view+json")  # fmt: skip
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:

@@ -21,6 +21,8 @@ OF_EXPERIMENTS: dict[str, Callable[[Experiment], bool]] = {
 """The notebooks with parameters, executed for each experiment that they fit."""
 EXAMPLE = "mnist-identity"
 """The experiment that the notebooks with parameters show as they are."""
+WIDGET = "application/vnd.jupyter.widget-view+json"
+"""Under this type a kernel names a live widget."""
 INSTANCES = NOTEBOOKS / "instances"
 """Where the notebooks with other parameters go."""
 
@@ -84,7 +86,8 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
 def scrubbed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Drop what differs between two equal executions.
 
-    That is paths, times, versions, cell ids, standard error, and where printed text was cut.
+    That is paths, times, versions, cell ids, standard error, where printed text was cut, and references to widgets,
+    which without their kernel show nothing: of those the picture is left that they came with.
     """
     notebook.metadata = nbformat.from_dict(
         {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
@@ -94,6 +97,8 @@ def scrubbed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         kept = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
         cell.metadata = nbformat.from_dict(kept)
         if cell.cell_type == "code":
+            for out in cell.outputs:
+                out.get("data", {}).pop(WIDGET, None)
             cell.outputs = _joined([out for out in cell.outputs if out.get("name") != "stderr"])
     return notebook
 

@@ -116,3 +116,11 @@ def test_printed_text_is_stored_in_one_piece_wherever_the_kernel_cut_it():
     cell = nbformat.v4.new_code_cell("", outputs=outputs)
     (found,) = scrubbed(nbformat.v4.new_notebook(cells=[cell])).cells
     assert [out.get("text", "picture") for out in found.outputs] == ["one\ntwo\n", "picture", "three"]
+
+
+def test_a_panel_is_stored_as_its_picture_since_a_widget_needs_its_kernel():
+    data = {notebooks.WIDGET: {"model_id": "abc"}, "image/png": "AAAA", "text/plain": "A panel"}
+    outputs = [nbformat.v4.new_output("execute_result", data=data), nbformat.v4.new_output("stream", text="abc")]
+    clean = scrubbed(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)]))
+    assert clean.cells[0].outputs[0].data == {"image/png": "AAAA", "text/plain": "A panel"}
+    assert clean.cells[0].outputs[1].text == "abc"

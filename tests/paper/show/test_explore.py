@@ -1,0 +1,182 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from cdfsg import metrics
+from cdfsg.datasets import load, make_views
+from cdfsg.merits import Huber, Identity
+from cdfsg.paper.show import explore
+from cdfsg.paper.show.explore import trace
+from cdfsg.penalty import Penalty
+from cdfsg.problems import GCCA, SampledGCCA
+from cdfsg.solvers import SOLVERS
+from cdfsg.solvers.cdfsg import CDFSG
+from cdfsg.solvers.draws import Draw
+from cdfsg.solvers.lanes import initial_points, run
+
+# The engine cuts the pass at the traced points, which regroups sums: a few hundred steps of rounding.
+ROUNDING = 1e-9
+FAR = {"start": 11, "settings": {"s1": 0.03, "s2": 0.003}}
+"""A start from where h falls without bound if beta is small."""
+
+
+@pytest.fixture(scope="module")
+def views():
+    return load("digits")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def columns(table, name):
+    return table.filter(regex=f"^{name}_").to_numpy()
+
+
+def outcome_of(views, solver, values, merit=Identity(), batch_size=20, p=2, seed=1):  # noqa: B008
+    lanes = {name: np.array([value]) for name, value in values.items()}
+    X0 = initial_points(solver, views.n_features, p, [seed])
+    problem = SampledGCCA(views.sizes, merit)
+    return run(solver, problem, views, X0, lanes, batch_size, seed, dtype=np.float64)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_trace_ends_where_the_engine_ends_with_the_metrics_and_the_h_of_that_point(views, name):
+    solver = SOLVERS[name]()
+    outcome, last = outcome_of(views, solver, explore.defaults(name)), trace(solver=name, beta=0.1).iloc[-1]
+    K = metrics.compress(outcome.X, views.covariance, views.sizes)
+    exact = metrics.canonical_correlations(views.covariance, views.sizes)
+    problem = GCCA(views.covariance, views.sizes, Identity())
+    assert last["samples"] == views.n_samples // 20 * 20 and last["stopped_at"] == -1
+    assert last["pcc"] == pytest.approx(metrics.tcc(K)[0] / exact[:2].sum(), rel=ROUNDING)
+    assert last["fea"] == pytest.approx(metrics.feasibility(K)[0], rel=ROUNDING)
+    assert last["h"] == pytest.approx(Penalty(problem, problem.M, 0.1).value(outcome.X[:, 0]), rel=ROUNDING)
+    constraint = np.linalg.eigvalsh(metrics.constraint(K)[0])
+    np.testing.assert_allclose(last.filter(regex="^exact_").to_numpy(float), constraint, rtol=ROUNDING)
+    if outcome.tracker is not None:
+        np.testing.assert_allclose(
+            last.filter(regex="^Y_").to_numpy(float), np.linalg.eigvalsh(outcome.tracker[0]), rtol=ROUNDING
+        )
+
+
+def test_beta_and_mu_are_those_of_the_solver_and_of_h(views):
+    last = trace(merit="huber", beta=0.7, mu=0.2).iloc[-1]
+    X = outcome_of(views, CDFSG(beta=0.7), explore.defaults("CDFSG"), Huber(0.2)).X[:, 0]
+    problem = GCCA(views.covariance, views.sizes, Huber(0.2))
+    assert last["h"] == pytest.approx(Penalty(problem, problem.M, 0.7).value(X), rel=ROUNDING)
+
+
+def test_the_tracker_is_that_of_the_algorithm_step_by_step(views):
+    solver, problem = CDFSG(), SampledGCCA(views.sizes, Identity())
+    values = {name: np.array([value]) for name, value in explore.defaults("CDFSG").items()}
+    state = solver.start(
+        problem, initial_points(solver, views.n_features, 2, [1]), values, next(views.batches(20, [1, 2], np.float64))
+    )
+    streams = zip(views.batches(20, [1, 0], np.float64), views.batches(20, [1, 1], np.float64), strict=True)
+    expected = [np.linalg.eigvalsh(state.Y[0])]
+    for theta, xi in streams:
+        solver.step(problem, state, Draw(np.concatenate([theta, xi]), slice(0, 20), slice(20, None)), 0)
+        expected.append(np.linalg.eigvalsh(state.Y[0]))
+    table = trace(points=len(expected) - 1)
+    assert table["samples"].tolist() == [20 * k for k in range(len(expected))]
+    np.testing.assert_allclose(columns(table, "Y"), expected, rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVERS if not issubclass(SOLVERS[name], CDFSG)])
+def test_a_solver_without_a_tracker_shows_one_minibatch_in_its_place(views, name):
+    table, outcome = trace(solver=name), outcome_of(views, SOLVERS[name](), explore.defaults(name))
+    P = next(views.batches(20, [1, 3], np.float64))
+    left, right = (P[:, view] @ outcome.X[view, 0] for view in views.slices)
+    C = (left.T @ left + right.T @ right) / 20
+    np.testing.assert_allclose(columns(table, "C")[-1], np.linalg.eigvalsh(C), rtol=ROUNDING)
+    assert not columns(table, "Y").size
+
+
+def test_a_shared_minibatch_gives_other_numbers_and_another_seed_too():
+    given = trace(points=5)
+    for other in (trace(points=5, shared=True), trace(points=5, seed=2)):
+        assert abs(other["fea"].iloc[-1] / given["fea"].iloc[-1] - 1) > 1e-3
+
+
+def test_the_start_is_multiplied_by_its_factor():
+    near, far = (columns(trace(points=1, start=start), "exact")[0] for start in (1, 3))
+    np.testing.assert_allclose(far, 9 * near)
+
+
+def test_a_run_that_is_stopped_has_all_its_points_before_the_stop(views):
+    table = trace(beta=0.1, points=20, **FAR)
+    (stop,) = set(table["stopped_at"])
+    assert 0 < stop < views.n_samples // 20 and len(table) == 21
+    assert table["samples"].iloc[[0, -1]].tolist() == [0, 20 * stop]
+    assert table.iloc[-1].drop(["samples", "stopped_at"]).isna().all()
+    assert not table.iloc[:-1].isna().any(axis=None)
+
+
+def test_h_falls_without_bound_below_the_threshold_and_not_above_it():
+    low, high = (trace(beta=beta, **FAR) for beta in (0.1, 2))
+    assert low["h"].min() < -1e3 and explore.summary(low).startswith("stopped at step ")
+    assert high["fea"].iloc[-1] < high["fea"].iloc[0] and explore.summary(high).startswith("PCC 0.")
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"solver": "RSG+", "merit": "huber"}, "RSG. is a method for the identity merit"),
+        ({"solver": "RSG+", "p": 3}, "p must divide the batch size"),
+        ({"solver": "SGD"}, "unknown solver 'SGD'; known solvers: CDFSG, "),
+        ({"batch_size": 0}, "batch_size=0: expected an int in 1..1797"),
+        ({"points": 0}, "points must be a positive finite number, got 0"),
+        ({"start": -1.0}, "start must be a positive finite number, got -1"),
+        ({"p": 65}, "p must be a whole number in 1..64"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_with_a_sentence(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        trace(**arguments)
+
+
+def test_data_of_three_views_are_refused_before_anything_is_run(monkeypatch):
+    views = make_views(100, (3, 3, 3), [0.5], seed=1)
+    monkeypatch.setattr(explore, "views_of", lambda _: views)
+    with pytest.raises(ValueError, match="dataset 'three' has 3 views, but PCC needs two"):
+        trace("three")
+
+
+def test_the_lines_are_the_numbers_and_the_legend_says_what_was_stopped():
+    tables = {"one": trace(points=4), "two": trace(points=20, beta=0.1, **FAR)}
+    figure = explore.draw(tables, "A title")
+    for number, quantity in enumerate(("pcc", "fea", "h")):
+        for line, table in zip(figure.axes[number].lines, tables.values(), strict=True):
+            np.testing.assert_array_equal(line.get_ydata(), table[quantity])
+            np.testing.assert_array_equal(line.get_xdata(), table["samples"])
+    drawn = {tuple(line.get_ydata()[:2]) for line in figure.axes[3].lines}
+    for table in tables.values():
+        for name in ("Y", "exact"):
+            assert {tuple(values) for values in columns(table, name)[:2].T} <= drawn
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    stop = explore.stopped(tables["two"])
+    assert labels == ["one", f"two, stopped at step {stop}", "eigenvalues of the exact X'MX"]
+    assert figure.axes[2].get_yscale() == "symlog"  # h goes below zero
+    wide = explore.draw({"": tables["one"].assign(exact_2=100 * tables["one"]["exact_2"])})
+    assert wide.axes[3].get_yscale() == "log"
+    assert [axis.get_yscale() for axis in explore.draw({"": tables["one"]}).axes[2:]] == ["linear", "linear"]
+
+
+def test_the_picture_says_of_what_the_eigenvalues_are():
+    of = {name: trace(solver=name, points=2) for name in ("CDFSG", "Landing")}
+    assert explore.draw({"": of["CDFSG"]}).axes[3].get_title() == "eigenvalues of the tracker Y"
+    assert explore.draw({"": of["Landing"]}).axes[3].get_title() == "eigenvalues of X'MX on a minibatch"
+    assert explore.draw(of).axes[3].get_title() == "eigenvalues of the tracker Y or X'MX on a minibatch"
+
+
+@pytest.mark.parametrize("count", [0, 7])
+def test_traces_without_a_colour_each_are_refused(count):
+    with pytest.raises(ValueError, match=f"1 to 6, one per colour, got {count}"):
+        explore.draw(dict.fromkeys(map(str, range(count))))
+
+
+def test_settings_of_a_solver_that_nobody_tuned_are_a_tenth(monkeypatch):
+    monkeypatch.setattr(explore, "SETTINGS", {})
+    assert explore.defaults("Landing") == {"eta": 0.1, "omega": 0.1}

@@ -1,0 +1,120 @@
+import base64
+
+import matplotlib.pyplot as plt
+import pytest
+
+from cdfsg.datasets import DownloadError
+from cdfsg.paper.show import explore
+from cdfsg.paper.show.panel import Panel
+from cdfsg.solvers import SOLVERS
+
+PNG = b"\x89PNG"
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The arguments of every run that a panel asks for."""
+    asked, real = [], explore.trace
+
+    def trace(**arguments):
+        asked.append(arguments)
+        return real(points=3, **arguments)
+
+    monkeypatch.setattr(explore, "trace", trace)
+    return asked
+
+
+def test_moving_a_slider_draws_once_with_its_value(runs):
+    panel = Panel()
+    before, words = bytes(panel.picture.value), panel.words.value
+    assert before.startswith(PNG) and "PCC 0.9" in words and len(runs) == 1
+    panel.controls["beta"].value = 2.0
+    assert len(runs) == 2 and runs[-1] == {**runs[0], "beta": 2.0}
+    after = bytes(panel.picture.value)
+    assert after.startswith(PNG) and after != before and panel.words.value != words
+    assert not plt.get_fignums()
+
+
+def test_every_control_reaches_the_run(runs):
+    panel = Panel(("digits", "synthetic"))
+    changes = {"merit": "huber", "beta": 0.5, "mu": 0.2, "start": 0.5, "batch_size": 10, "p": 3, "shared": True,
+               "solver": "CDFSG-Ada", "dataset": "synthetic"}  # fmt: skip
+    assert set(changes) == set(panel.controls)
+    for name, value in changes.items():
+        panel.controls[name].value = value
+        assert runs[-1][name] == value
+    panel.settings["CDFSG-Ada"]["s2"].value = 0.01
+    assert runs[-1] == {**changes, "settings": {"s1": 0.5, "s2": 0.01}}
+
+
+def test_the_sliders_of_settings_are_those_of_the_chosen_solver(runs):
+    panel = Panel()
+    for name in SOLVERS:
+        panel.controls["solver"].value = name
+        assert tuple(slider.description for slider in panel._of_solver.children) == SOLVERS[name].settings
+        assert runs[-1]["settings"] == explore.defaults(name)
+        assert panel.controls["shared"].disabled == (SOLVERS[name].streams == 1)
+        assert ("another constraint" in panel.words.value) == (not SOLVERS[name].joint)
+
+
+def test_mu_can_be_moved_where_the_merit_has_it(runs):
+    panel = Panel()
+    assert panel.controls["mu"].disabled
+    panel.controls["merit"].value = "huber"
+    assert not panel.controls["mu"].disabled
+
+
+def test_what_a_solver_refuses_is_a_sentence_in_place_of_the_picture(runs):
+    panel = Panel()
+    panel.controls["solver"].value = "RSG+"
+    panel.controls["p"].value = 3
+    assert "p must divide the batch size" in panel.words.value and panel.picture.layout.visibility == "hidden"
+    panel.controls["p"].value = 4
+    assert "PCC" in panel.words.value and panel.picture.layout.visibility == "visible"
+    panel.controls["merit"].value = "huber"
+    assert "RSG+ is a method for the identity merit" in panel.words.value
+
+
+@pytest.mark.parametrize("error", [DownloadError("no <network>"), OSError("no <network>")])
+def test_data_that_cannot_be_had_are_a_sentence_too(runs, monkeypatch, error):
+    panel = Panel()
+
+    def trace(**_):
+        raise error
+
+    monkeypatch.setattr(explore, "trace", trace)
+    panel.controls["dataset"].value = "mnist"
+    assert "no &lt;network&gt;" in panel.words.value
+
+
+def test_the_first_run_on_mnist_is_announced_and_no_other(monkeypatch):
+    panel, said, table = Panel(), [], explore.trace(points=1)
+
+    def trace(**_):
+        said.append(panel.words.value)
+        return table
+
+    monkeypatch.setattr(explore, "trace", trace)
+    for dataset in ("mnist", "digits", "mnist"):
+        panel.controls["dataset"].value = dataset
+    assert ["reads the data" in words for words in said] == [True, False, False]
+    assert all("running ..." in words for words in said)
+
+
+def test_reset_puts_every_control_back_and_draws_once(runs):
+    panel = Panel()
+    panel.controls["beta"].value = 2.0
+    panel.controls["solver"].value = "Landing"
+    panel.settings["Landing"]["eta"].value = 0.1
+    count = len(runs)
+    panel.reset.click()
+    assert len(runs) == count + 1 and runs[-1] == runs[0]
+    assert panel.settings["Landing"]["eta"].value == 0.5
+
+
+def test_without_a_kernel_the_picture_stands_for_the_panel(runs):
+    panel = Panel()
+    shown = panel._repr_mimebundle_()
+    assert base64.b64decode(shown["image/png"]) == bytes(panel.picture.value)
+    assert "it needs a kernel" in shown["text/plain"]
+    assert shown["application/vnd.jupyter.widget-view+json"]["model_id"] == panel.box.model_id
