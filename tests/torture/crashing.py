@@ -50,6 +50,12 @@ def redirect(folder: Path, experiment: str) -> None:
     cli._execute = lambda tasks, jobs: None
 
 
+def warm(experiment: str) -> None:
+    """Load the data and digest the code before any fork, so that tries are short and what they are killed in is work."""
+    for block in EXPERIMENTS[experiment].first_stage():
+        compute.key_of(block)
+
+
 def start(folder: Path, experiment: str, arguments: list[str], die=lambda: None) -> int:
     """Fork a command into a process group of its own; its output is appended to ``folder.log``."""
     child = os.fork()
@@ -100,6 +106,7 @@ def kill(child: int, whole: bool) -> None:
 def storm(folder: str, experiment: str, kills: str, jobs: str, whole: str, seed: str) -> None:
     """Runs in ``folder/0``, undisturbed, and in ``folder/1``, ... killed at random moments until they end."""
     arguments = ["quick", "--jobs", jobs]
+    warm(experiment)
     began = time.monotonic()
     expect(finished(start(Path(folder, "0"), experiment, arguments)), 0)
     pause, rng = 2 / STEPS * (time.monotonic() - began), random.Random(int(seed))
@@ -123,6 +130,7 @@ def storm(folder: str, experiment: str, kills: str, jobs: str, whole: str, seed:
 def writes(folder: str, experiment: str) -> None:
     """Runs that are killed before each write gets its name (in ``folder/1``) and after it (in ``folder/2``)."""
     arguments = ["quick", "--jobs", "1"]
+    warm(experiment)
     expect(finished(start(Path(folder, "0"), experiment, arguments)), 0)
     for number, (before, at) in enumerate([(True, 2), (False, 1)], start=1):
 
@@ -146,6 +154,7 @@ def writes(folder: str, experiment: str) -> None:
 
 def race(folder: str, second: str) -> None:
     """A run in ``folder/1`` and, while it is at work, the command `second` there; then that command again."""
+    warm("tiny")
     expect(finished(start(Path(folder, "0"), "tiny", ["quick", "--jobs", "1"])), 0)
     first = start(Path(folder, "1"), "tiny", ["quick", "--jobs", "1"])
     lock = Path(folder, "1", "lock")

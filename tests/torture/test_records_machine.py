@@ -135,7 +135,7 @@ class Records(RuleBasedStateMachine):
 
 
 @pytest.mark.case("records: runs, kills, rot and publication in any order")
-@pytest.mark.parametrize("examples", [10, pytest.param(200, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("examples", [10, pytest.param(100, marks=pytest.mark.torture)])
 def test_no_order_of_runs_kills_damage_and_publication_changes_a_record(monkeypatch, tmp_path, tally, examples):
     monkeypatch.setattr(run, "compute", made_up)
     monkeypatch.setattr(archive, "QUICK", tmp_path)  # each machine sets its own

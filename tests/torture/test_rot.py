@@ -76,7 +76,8 @@ def refuse_all(readers, tally):
                 told = str(error)
             except FileNotFoundError as error:  # a link to itself is not there, for some of them
                 told = str(error) if kind == "unreadable" else ""
-            tally.count(path.name in told and ("git checkout" in told or "make" in told or "it with: python" in told))
+            way_out = any(words in told for words in ("git checkout", "make", "with: python -m cdfsg"))
+            tally.count(path.name in told and way_out)
             assert told, (path.name, kind)
             heal(path, data)
         reader()
