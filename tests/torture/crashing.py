@@ -10,6 +10,8 @@ import signal
 import sys
 import time
 from dataclasses import replace
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 from cdfsg import __main__ as cli
@@ -51,7 +53,7 @@ def redirect(folder: Path, experiment: str) -> None:
 
 
 def warm(experiment: str) -> None:
-    """Load the data and digest the code before any fork, so that tries are short and what they are killed in is work."""
+    """Load the data and digest the code before any fork: tries are then short, and what is killed is work."""
     for block in EXPERIMENTS[experiment].first_stage():
         compute.key_of(block)
 
@@ -128,28 +130,37 @@ def storm(folder: str, experiment: str, kills: str, jobs: str, whole: str, seed:
 
 
 def writes(folder: str, experiment: str) -> None:
-    """Runs that are killed before each write gets its name (in ``folder/1``) and after it (in ``folder/2``)."""
+    """Runs that are killed before a write gets its name (in ``folder/1``) or after it (in ``folder/2``).
+
+    It is the first, second or third write of a try by turns: always the same one could for ever be that of a wall time,
+    which is measured anew.
+    """
     arguments = ["quick", "--jobs", "1"]
     warm(experiment)
     expect(finished(start(Path(folder, "0"), experiment, arguments)), 0)
-    for number, (before, at) in enumerate([(True, 2), (False, 1)], start=1):
-
-        def die(before: bool = before, at: int = at) -> None:
-            plain, calls = os.replace, iter(range(1, 10**6))
-
-            def replaced(source: str, target: str) -> None:
-                now = next(calls) == at
-                if now and before:
-                    os.killpg(0, signal.SIGKILL)
-                plain(source, target)
-                if now:
-                    os.killpg(0, signal.SIGKILL)
-
-            os.replace = replaced
-
-        while status := finished(start(Path(folder, str(number)), experiment, arguments, die)):
+    for number, before in enumerate([True, False], start=1):
+        for at in cycle((1, 2, 3)):
+            die = partial(die_at_write, at, before)
+            status = finished(start(Path(folder, str(number)), experiment, arguments, die))
+            if status == 0:
+                break
             expect(status, -signal.SIGKILL)
             print("killed", number, flush=True)
+
+
+def die_at_write(at: int, before: bool) -> None:
+    """From now on this process is killed at a write, before or after the file gets its name."""
+    plain, calls = os.replace, iter(range(1, 10**6))
+
+    def replaced(source: str, target: str) -> None:
+        now = next(calls) == at
+        if now and before:
+            os.killpg(0, signal.SIGKILL)
+        plain(source, target)
+        if now:
+            os.killpg(0, signal.SIGKILL)
+
+    os.replace = replaced
 
 
 def race(folder: str, second: str) -> None:
