@@ -24,11 +24,11 @@ import common
 import numpy as np
 import pandas as pd
 
-from cdfsg import StochasticGCCA, metrics
+from cdfsg import StochasticGCCA, metrics, sums
 from cdfsg.datasets import Provenance, Views, load, make_views
 from cdfsg.datasets.mediamill import ENVIRONMENT, SURROGATE, USED
 from cdfsg.datasets.mediamill_surrogate import surrogate
-from cdfsg.files import RECORDS, write_atomically
+from cdfsg.files import RECORDS
 from cdfsg.linalg import Array
 from cdfsg.merits import Huber, Identity, make_merit
 
@@ -101,7 +101,7 @@ def main() -> None:
     with common.one_thread("defaults"):
         rows = [row for case in cases() for row in measured(case)]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    write_atomically(PATH, table.to_csv(index=False, lineterminator="\n"))
+    sums.write(PATH, table.to_csv(index=False, lineterminator="\n"))
     common.say(f"{len(rows)} records in {PATH.name}")
 
 

@@ -284,7 +284,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         began = time.perf_counter()
         source = self._source(views, at_least=1)
         blocks = source.take(slice(None))  # all are checked before the first of them moves anything
-        if not hasattr(self, "_learner"):
+        if hasattr(self, "_learner"):
+            self._require_unchanged()
+        else:
             self._begin(self._minibatch(None), source)
         for batch in cut(blocks, self.batch_size_):
             self._advance(batch)
@@ -381,8 +383,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         array of str, shape (m * n_components,)
         """
         check_is_fitted(self)
-        m = len(self.n_features_per_view_)
-        return np.array([f"view{i}_{r}" for i in range(m) for r in range(self.n_components)], dtype=object)
+        widths = [weights.shape[1] for weights in self.weights_]
+        return np.array([f"view{i}_{r}" for i, width in enumerate(widths) for r in range(width)], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there are weights."""
@@ -593,6 +595,16 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "width of the narrowest view"
             )
 
+    def _require_unchanged(self) -> None:
+        """Refuse parameters that a fit in progress cannot follow."""
+        plan = self._learner.plan
+        for name, begun in (("n_components", plan.p), ("merit", plan.merit.name), ("algorithm", plan.algorithm)):
+            if getattr(self, name) != begun:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r}, but the fit began with {begun!r}: expected no change; begin a "
+                    "new fit with fit, or with partial_fit of a clone"
+                )
+
     def _check_parameters(self) -> None:
         """Refuse what no fit can use; each message names the parameter, its value and what was expected."""
         for name, least in (("n_components", 1), ("n_epochs", 1)):
@@ -600,7 +612,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.batch_size != "auto":
             _require_whole("batch_size", self.batch_size, 2, "or 'auto'")
         for name, known in (("merit", MERITS), ("algorithm", ALGORITHMS)):
-            if getattr(self, name) not in known:
+            if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise ValueError(f"{name}={getattr(self, name)!r}: expected one of {', '.join(map(repr, known))}")
         for name in ("mu", "step_size", "penalty"):
             if name != "penalty" or self.penalty is not None:

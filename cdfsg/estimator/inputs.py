@@ -220,7 +220,7 @@ def _listed(views: Any, view_sizes: Any, at_least: int, name: str) -> Source:
 def _table(table: Any, at_least: int, name: str) -> Any:
     """A table that rows can be taken of, checked as far as that needs no pass over the data."""
     if _is_dask(table):
-        if table.ndim != 2 or not all(np.isfinite(table.shape)):
+        if table.ndim != 2 or not all(isinstance(length, int | np.integer) for length in table.shape):
             raise ValueError(
                 f"{name} is a Dask array of shape {table.shape}: expected two dimensions of known length; call "
                 "compute_chunk_sizes() first"

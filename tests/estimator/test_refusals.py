@@ -55,6 +55,7 @@ def test_views_that_are_none_are_refused_in_words(views, words):
         ({"batch_size": 3, "n_components": 4}, "first minibatch has 3 rows .* or raise batch_size"),
         ({"n_epochs": 0}, "n_epochs=0: expected a whole number of at least 1"),
         ({"merit": "square"}, "merit='square': expected one of 'identity', 'huber'"),
+        ({"merit": ["huber"]}, r"merit=\['huber'\]: expected one of"),
         ({"algorithm": "sgd"}, "algorithm='sgd': expected one of 'cdfsg-ada', 'cdfsg'"),
         ({"mu": 0.0}, "mu must be a positive finite number, got 0.0"),
         ({"penalty": -1.0}, "penalty must be a positive finite number, got -1.0"),
@@ -119,3 +120,21 @@ def test_an_iterator_that_is_used_up_is_refused():
 def test_nothing_comes_of_a_model_that_is_not_fitted(method):
     with pytest.raises(NotFittedError):
         getattr(StochasticGCCA(), method)(synthetic(300))
+
+
+def test_a_fit_in_progress_follows_no_change_of_what_it_looks_for():
+    views = synthetic(300)
+    model = StochasticGCCA(2, random_state=0).partial_fit(views)
+    begun = {"n_components": 2, "merit": "identity", "algorithm": "cdfsg-ada"}
+    for name, value in {"n_components": 3, "merit": "huber", "algorithm": "cdfsg"}.items():
+        with pytest.raises(ValueError, match=f"^{name}={value!r}, but the fit began with {begun[name]!r}"):
+            model.set_params(**{name: value}).partial_fit(views)
+        model.set_params(**{name: begun[name]})
+    assert model.partial_fit(views).n_samples_seen_ == 600
+
+
+def test_a_dask_array_of_unknown_length_is_refused():
+    da = pytest.importorskip("dask.array")
+    left, right = (da.from_array(view, chunks=(100, -1)) for view in synthetic(300))
+    with pytest.raises(ValueError, match=r"view 0 is a Dask array of shape \(nan, 8\).* compute_chunk_sizes"):
+        StochasticGCCA().fit([left[left[:, 0] > 0], right])

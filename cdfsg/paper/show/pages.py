@@ -354,10 +354,10 @@ def records_page(folder: Path = RECORDS) -> str:
 
 
 def defaults_table(path: Path = RECORDS / "defaults.csv") -> str:
-    """What the estimator captures at its default settings: a line per data set and method, identity merit first."""
+    """What the estimator captures at its default settings: a line per data set, merit and method."""
     heads = ("data", "n", "N", "p", "merit", "method", "passes", "share", "seconds", "what it said")
     lines = []
-    for row in pd.read_csv(path, keep_default_na=False, na_values={"share": [""], "seconds": [""]}).itertuples():
+    for row in sums.read_csv(path, keep_default_na=False, na_values={"share": [""], "seconds": [""]}).itertuples():
         data = f'<td title="{escape(row.description)}">{escape(row.dataset)} ({row.provenance})</td>'
         cells = (row.n, f"{row.N:,}", row.p, row.merit, escape(row.algorithm), row.epochs)
         numbers = f"<td>{number(row.share, 3)}</td><td>{number(row.seconds)}</td>"
