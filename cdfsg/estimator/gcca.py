@@ -417,14 +417,17 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return source
         name = type(self).__name__
         if len(source.sizes) != len(self.n_features_per_view_):
-            expected = len(self.n_features_per_view_)
-            raise ValueError(f"views has {len(source.sizes)} views, but {name} was fitted with {expected}")
+            fitted = len(self.n_features_per_view_)
+            raise ValueError(f"views has {len(source.sizes)} views, but {name} was fitted with {fitted}; give {fitted}")
         for i, (got, fitted) in enumerate(zip(source.sizes, self.n_features_per_view_, strict=True)):
             if got != fitted:
-                raise ValueError(f"view {i} has {got} features, but {name} was fitted with {fitted}")
+                raise ValueError(f"view {i} has {got} features, but {name} was fitted with {fitted}; give {fitted}")
         fitted_names = getattr(self, "feature_names_in_", None)
         if names is not None and fitted_names is not None and not np.array_equal(names, fitted_names):
-            raise ValueError(f"the names of the columns, or their order, are not those that {name} was fitted with")
+            raise ValueError(
+                f"the names of the columns, or their order, are not those that {name} was fitted with: expected "
+                f"{', '.join(fitted_names[:5])}{', ...' * (len(fitted_names) > 5)}"
+            )
         return source
 
     def _stream(self, make: Any, reset: bool) -> Stream:
@@ -656,7 +659,7 @@ def still_to_come(history: Sequence[float]) -> float:
 def _has_settled(history: Sequence[float], tol: float) -> bool:
     """Whether each of the last two passes added less than the share `tol`."""
     gains = np.diff(history)
-    return len(gains) >= 2 and bool((gains[-2:] < tol * history[-1]).all())
+    return tol > 0 and len(gains) >= 2 and bool((gains[-2:] < tol * history[-1]).all())
 
 
 def _along_unit_weights(K: Array, weights: list[Array]) -> Array:

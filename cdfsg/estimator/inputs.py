@@ -5,7 +5,7 @@ fit computes in.  What lies on a disk or behind Dask is read in runs of consecut
 """
 
 import mmap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -212,8 +212,11 @@ def _listed(views: Any, view_sizes: Any, at_least: int, name: str) -> Source:
     source = Source(
         tables, [(i, slice(0, int(table.shape[1]))) for i, table in enumerate(tables)], _common_type(tables)
     )
-    if view_sizes is not None and not isinstance(view_sizes, str) and source.sizes != tuple(view_sizes):
-        raise ValueError(f"view_sizes={tuple(view_sizes)!r}, but the views given have the widths {source.sizes}")
+    if view_sizes is not None and not isinstance(view_sizes, str) and list(source.sizes) != list(view_sizes):
+        raise ValueError(
+            f"view_sizes={view_sizes!r}, but the views given have the widths {source.sizes}: expected the same, or "
+            "view_sizes=None"
+        )
     return source
 
 
@@ -236,7 +239,7 @@ def _table(table: Any, at_least: int, name: str) -> Any:
             input_name=name,
         )  # fmt: skip
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
+        raise ValueError(f"{name}: {error}; expected real numbers in an array of shape (N, n_i)") from error
     if checked.dtype.kind not in "iufb":
         raise ValueError(f"{name} of type {checked.dtype}: expected real numbers")
     return table if isinstance(table, np.ndarray) and table.dtype.kind in "iufb" else checked
@@ -250,12 +253,12 @@ def _resolved(view_sizes: Any, total: int) -> tuple[int, ...]:
         if total < 2:
             raise ValueError(f"view_sizes='halves' needs at least two columns, but n_features = {total}")
         return total // 2, total - total // 2
-    sizes = tuple(view_sizes)
+    sizes = tuple(view_sizes) if isinstance(view_sizes, Iterable) else ()
     whole = all(isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0 for size in sizes)
     if len(sizes) < 2 or not whole:
         raise ValueError(f"view_sizes={view_sizes!r}: expected two or more positive whole numbers, one per view")
     if sum(sizes) != total:
-        raise ValueError(f"X has {total} features, but view_sizes={sizes} sum to {sum(sizes)}")
+        raise ValueError(f"X has {total} features, but view_sizes={sizes} sum to {sum(sizes)}: expected {total}")
     return tuple(int(size) for size in sizes)
 
 

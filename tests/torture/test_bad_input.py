@@ -48,7 +48,8 @@ pytestmark = pytest.mark.case("bad input: refused with the argument and the reme
 SNAPSHOT = Path(__file__).with_name("bad_input.toml")
 REMEDY = re.compile(
     r"expected|must|needs?\b|required|of the form|choose from|known\b|knows |should name|there are: |it has "
-    r"|has the settings|is a method for|defined for|at most|set [A-Z_]+ to |use |take |give |make |drop |ask for |pass "
+    r"|has the settings|is a method for|defined for|at most|set [A-Z_]+ to |use |take |give |make |drop |ask for "
+    r"|pass |Call "
 )
 """What is expected or to be done, in the words that the texts have for it."""
 
@@ -400,7 +401,7 @@ ESTIMATOR = {
     "estimator: objects that are no numbers": case(
         lambda: fit([np.array([["a", None]] * 6, dtype=object), RIGHT]), "view 0"
     ),
-    "estimator: strings": case(lambda: fit([np.full((6, 2), "a"), RIGHT]), "view 0", "'a'"),
+    "estimator: strings": case(lambda: fit([np.full((6, 2), "a"), RIGHT]), "view 0", "strings"),
     "estimator: masked values": case(lambda: fit([np.ma.masked_less(LEFT, 3), RIGHT]), "view 0", "masked"),
     "estimator: all views constant": case(lambda: fit([np.ones((60, 2)), np.ones((60, 2))]), "view 0", "constant"),
     "estimator: one view constant": case(lambda: fit([np.random.default_rng(0).normal(size=(60, 2)), np.ones((60, 2))]),

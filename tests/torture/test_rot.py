@@ -195,7 +195,7 @@ def test_a_damaged_block_is_named_and_run_again_to_the_same_numbers(tmp_path, mo
     for kind in DAMAGES:
         damage(victim, kind)
         if kind == "folder":
-            with pytest.raises(OSError, match=f"move it away: '{victim}'"):
+            with pytest.raises(OSError, match=f"{victim}'; a folder is where a file is to be written: move it away"):
                 run_blocks(blocks, tmp_path, 1)
             victim.rmdir()
         capsys.readouterr()
