@@ -5,12 +5,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags, check_random_state, metadata_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdfsg.estimator import steps
@@ -173,6 +173,12 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> z_left.shape
     (1797, 2)
     """
+
+    # No metadata but the views: else scikit-learn would make methods to request them.
+    __metadata_request__fit: ClassVar = {"views": metadata_routing.UNUSED}
+    __metadata_request__partial_fit: ClassVar = {"views": metadata_routing.UNUSED}
+    __metadata_request__transform: ClassVar = {"views": metadata_routing.UNUSED}
+    __metadata_request__score: ClassVar = {"views": metadata_routing.UNUSED}
 
     def __init__(
         self,
