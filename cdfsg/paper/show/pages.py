@@ -21,6 +21,7 @@ from cdfsg.paper.results import claims
 from cdfsg.paper.results.reasons import UNEXPLAINED
 from cdfsg.paper.results.reported import QUANTITIES, tolerances
 from cdfsg.paper.results.verdicts import VERDICTS, counted
+from cdfsg.paper.show import defaults_figures
 from cdfsg.paper.show.figures import VERDICT_COLOURS
 
 CAPTIONS = FIGURES / "captions.toml"
@@ -353,11 +354,11 @@ def records_page(folder: Path = RECORDS) -> str:
     return "\n\n".join([*parts, "\n".join(lines), *tables]) + "\n"
 
 
-def defaults_table(path: Path = RECORDS / "defaults.csv") -> str:
+def defaults_table() -> str:
     """What the estimator captures at its default settings: a line per data set, merit and method."""
     heads = ("data", "n", "N", "p", "merit", "method", "passes", "share", "seconds", "what it said")
     lines = []
-    for row in sums.read_csv(path, keep_default_na=False, na_values={"share": [""], "seconds": [""]}).itertuples():
+    for row in defaults_figures.published().itertuples():
         data = f'<td title="{escape(row.description)}">{escape(row.dataset)} ({row.provenance})</td>'
         cells = (row.n, f"{row.N:,}", row.p, row.merit, escape(row.algorithm), row.epochs)
         numbers = f"<td>{number(row.share, 3)}</td><td>{number(row.seconds)}</td>"
