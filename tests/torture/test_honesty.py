@@ -1,0 +1,193 @@
+"""Whether the tests notice what is wrong: formulas, rules, data files, published records, printed numbers.
+
+Each change is made in a copy of the project, and the tests that `make test` has for it must fail there; before, they
+pass.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import nbformat
+import pandas as pd
+import pytest
+
+from cdfsg import sums
+from cdfsg.files import ROOT
+from cdfsg.paper import records
+from cdfsg.paper.experiments import EXPERIMENTS
+
+pytestmark = [pytest.mark.torture, pytest.mark.case("honesty: what is wrong makes a test fail")]
+
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".venv", "raw", "cache", "site", "mutants", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info"
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one line, and the tests that must notice."""
+
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+MUTANTS = {
+    "penalty: a sign in the dissolving factor": Mutant(
+        "cdfsg/penalty.py", "(3 * eye_like(C) - C) / 2", "(3 * eye_like(C) + C) / 2", ("tests/test_penalty.py",)
+    ),
+    "penalty: the printed constant in the barrier": Mutant(
+        "cdfsg/penalty.py", "np.trace(C @ (C @ C - 3 * eye_like(C)))", "np.trace(C @ (C @ C - eye_like(C)))",
+        ("tests/test_penalty.py",),
+    ),
+    "solver: a sign in the tracker": Mutant(
+        "cdfsg/solvers/cdfsg.py", "+ (state.C - C_before)", "- (state.C - C_before)", ("tests/solvers/test_steps.py",)
+    ),
+    "solver: a factor in Landing's direction": Mutant(
+        "cdfsg/solvers/landing.py", "UtU / 2)", "UtU)", ("tests/solvers/test_steps.py",)
+    ),
+    "solver: a sign in RSG+": Mutant(
+        "cdfsg/solvers/rsg_plus.py", "R = -lane_gram(AQ, other)", "R = lane_gram(AQ, other)",
+        ("tests/solvers/test_steps.py",),
+    ),
+    "problem: a factor in the minibatch gradient": Mutant(
+        "cdfsg/problems.py", "scale = 2 / size *", "scale = 1 / size *", ("tests/test_problems.py",)
+    ),
+    "merit: Huber's line a little too low": Mutant(
+        "cdfsg/merits/huber.py", "(np.abs(t) - self.mu / 2)", "(np.abs(t) - self.mu)",
+        ("tests/test_problems.py", "tests/test_boundaries.py"),
+    ),
+    "metric: Fval with the sign of a maximum": Mutant(
+        "cdfsg/metrics.py", '-np.einsum("ij,ijlr->l"', 'np.einsum("ij,ijlr->l"', ("tests/test_metrics.py",)
+    ),
+    "metric: the violation in another norm": Mutant(
+        "cdfsg/metrics.py", "C - eye_like(C), axis=(-2, -1))", "C - eye_like(C), 2, axis=(-2, -1))",
+        ("tests/test_metrics.py",),
+    ),
+    "data: n-MNIST's noise half a decibel stronger": Mutant(
+        "cdfsg/datasets/nmnist.py", "with_noise(chunk, 9.5,", "with_noise(chunk, 9.0,",
+        ("tests/datasets/test_nmnist.py", "-k", "noise or views_are"),
+    ),
+    "data: the mean over N - 1 rows": Mutant(
+        "cdfsg/datasets/views.py", "dtype=np.float64) / self.n_samples)", "dtype=np.float64) / (self.n_samples - 1))",
+        ("tests/datasets/test_views.py", "-k", "mean and (digits or synthetic)"),
+    ),
+    "verdict: better and worse exchanged": Mutant(
+        "cdfsg/paper/results/verdicts.py", '"better" if (reproduced > reported) ==',
+        '"better" if (reproduced > reported) !=', ("tests/paper/results/test_verdicts.py", "-k", "judged"),
+    ),
+    "tolerance: that of the violation doubled": Mutant(
+        "data/paper/tolerances.toml", "tolerance = 0.05", "tolerance = 0.10",
+        ("tests/paper/test_published_records.py", "-k", "verdicts"),
+    ),
+    "selection: infeasible settings preferred": Mutant(
+        "cdfsg/paper/select.py", '(group["quality"] - group["fea"]', '(group["quality"] + group["fea"]',
+        ("tests/paper/test_select.py",),
+    ),
+    "fingerprint: the metrics left out": Mutant(
+        "cdfsg/paper/fingerprint.py", '"problems.py", "metrics.py",', '"problems.py",',
+        ("tests/paper/test_fingerprint.py",),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the project with the same data behind it."""
+    folder = tmp_path_factory.mktemp("honesty") / "project"
+    shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
+    raw = ROOT / "data" / "raw"
+    if raw.exists():
+        (folder / "data" / "raw").symlink_to(raw.resolve())
+    return folder
+
+
+@pytest.fixture
+def changed(copy):
+    """Return a function that changes a file of the copy; what it was comes back afterwards."""
+    before = {}
+
+    def change(file, new):
+        path = copy / file
+        before[path] = path.read_bytes()
+        path.write_text(new, encoding="utf-8")
+
+    yield change
+    for path, content in before.items():
+        path.write_bytes(content)
+
+
+def noticed(copy, *arguments, **environment):
+    """Whether tests run in the copy fail, and what they print; it is an error if none is collected."""
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    for name in [name for name in environment if name.startswith("PYTEST_")]:
+        del environment[name]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments]
+    result = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+    assert result.returncode in (0, 1), result.stdout[-3000:] + result.stderr[-3000:]
+    return result.returncode == 1, result.stdout
+
+
+def moved(path, place):
+    """A file of records with the PCC of one row larger by a thousandth."""
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table.loc[place, "pcc"] = repr(float(table.loc[place, "pcc"]) + 1e-3)
+    return table.to_csv(index=False, lineterminator="\n")
+
+
+def test_the_copy_is_what_is_tested(copy):
+    environment = {**os.environ, "PYTHONPATH": str(copy)}
+    code = "import cdfsg; print(cdfsg.__file__)"
+    result = subprocess.run([sys.executable, "-c", code], cwd=copy, env=environment, capture_output=True, text=True)
+    assert result.stdout.strip() == str(copy / "cdfsg" / "__init__.py")
+
+
+@pytest.mark.parametrize("tests", sorted({mutant.tests for mutant in MUTANTS.values()}), ids=" ".join)
+def test_unchanged_the_same_tests_pass(copy, tests):
+    failed, out = noticed(copy, *tests)
+    assert not failed, out[-3000:]
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_planted_fault_is_noticed(copy, changed, name):
+    mutant = MUTANTS[name]
+    text = (copy / mutant.file).read_text(encoding="utf-8")
+    assert text.count(mutant.old) == 1 and "\n" not in mutant.old
+    changed(mutant.file, text.replace(mutant.old, mutant.new))
+    assert noticed(copy, *mutant.tests)[0]
+
+
+def test_a_published_number_behind_a_verdict_fails_every_day(copy, changed):
+    """The means that are judged are held to the records in every run of the tests, whatever the sample is."""
+    experiment = EXPERIMENTS["ta:pcctimemn"]
+    file = f"data/records/{experiment.name}.csv"
+    read = records.read([copy / file])
+    place = read.index[(read["variant"] == "fixed") & (read["role"] == "reported") & (read["status"] == "done")][0]
+    changed(file, moved(copy / file, place))
+    listed = copy / "data" / "records" / sums.LIST
+    digest = hashlib.sha256((copy / file).read_bytes()).hexdigest()
+    name = f"{experiment.name}.csv"
+    lines = [f"{digest}  {name}" if line.endswith(f"  {name}") else line for line in listed.read_text().splitlines()]
+    changed("data/records/" + sums.LIST, "\n".join(lines) + "\n")  # not noticed by its checksum alone
+    assert noticed(copy, "tests/paper/test_published_records.py", "-k", "verdicts")[0]
+
+
+def test_a_notebook_with_another_number_fails(copy, changed):
+    file = "notebooks/00_start.ipynb"
+    tests = ("--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", file)
+    failed, out = noticed(copy, *tests)
+    assert not failed, out[-3000:]
+    notebook = nbformat.read(copy / file, as_version=4)
+    outputs = [out for cell in notebook.cells if cell.cell_type == "code" for out in cell.outputs]
+    printed = next(out for out in outputs if out.get("name") == "stdout" and re.search(r"\d\.\d", out["text"]))
+    digit = re.search(r"\d\.(\d)", printed["text"])
+    other = str((int(digit.group(1)) + 1) % 10)
+    printed["text"] = printed["text"][: digit.start(1)] + other + printed["text"][digit.end(1) :]
+    changed(file, nbformat.writes(notebook) + "\n")
+    assert noticed(copy, *tests)[0]
