@@ -526,12 +526,13 @@ OPEN = (
 
 @cache
 def told(name):
-    """Kind and text of what a case raises, without where the project lies."""
+    """Kind and text of what a case raises, without where the project lies and which notebooks it has."""
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             BAD[name].call()
     except (Exception, SystemExit) as error:
-        return f"{type(error).__name__}: {error}".replace(str(ROOT), "ROOT")
+        text = f"{type(error).__name__}: {error}"
+        return text.replace(str(ROOT), "ROOT").replace(", ".join(notebooks.names()), "NOTEBOOKS")
     return "nothing was raised"
 
 
