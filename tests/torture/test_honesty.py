@@ -18,8 +18,10 @@ import pytest
 
 from cdfsg import sums
 from cdfsg.files import ROOT
-from cdfsg.paper import records
+from cdfsg.paper import archive, records
 from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.records import SETTINGS
+from tests.paper.test_published_records import SAMPLED, sample
 
 pytestmark = [pytest.mark.torture, pytest.mark.case("honesty: what is wrong makes a test fail")]
 
@@ -141,6 +143,16 @@ def moved(path, place):
     return table.to_csv(index=False, lineterminator="\n")
 
 
+def plant(copy, changed, file, place):
+    """Change a published number and the checksum of its file, so that it is not noticed by that alone."""
+    changed(file, moved(copy / file, place))
+    folder, name = file.rsplit("/", 1)
+    digest = hashlib.sha256((copy / file).read_bytes()).hexdigest()
+    lines = (copy / folder / sums.LIST).read_text().splitlines()
+    lines = [f"{digest}  {name}" if line.endswith(f"  {name}") else line for line in lines]
+    changed(f"{folder}/{sums.LIST}", "\n".join(lines) + "\n")
+
+
 def test_the_copy_is_what_is_tested(copy):
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     code = "import cdfsg; print(cdfsg.__file__)"
@@ -163,18 +175,37 @@ def test_a_planted_fault_is_noticed(copy, changed, name):
     assert noticed(copy, *mutant.tests)[0]
 
 
+@pytest.mark.parametrize("turn", range(4), ids=["runs", "curves", "betas", "ablations"])
+def test_a_published_number_that_is_wrong_by_a_thousandth_fails_where_the_sample_has_it(copy, changed, turn):
+    """For each of the files in turn, the first day whose run ended well and takes but seconds."""
+    experiment = EXPERIMENTS["ta:pcctimemn"]
+    published = archive.runs_of(experiment)
+    for day in range(turn, 1000, 4):
+        suffix, block, rows = sample(experiment, published, day)
+        if (rows["status"] == "done").all() and block.batch_size >= 100:
+            break
+    tests = ("tests/paper/test_published_records.py", "-k", f"from_day_to_day and {experiment.name}")
+    failed, out = noticed(copy, *tests, **{SAMPLED: str(day)})
+    if "1 skipped" in out:
+        pytest.skip("the data set is not to be had here")
+    assert not failed, out[-3000:]
+    file = f"data/records/{experiment.name}{suffix}.csv"
+    row, names = rows.iloc[-1], ["key", "start", "samples", *SETTINGS]
+    read = records.read_published([copy / file], "make reproduce")
+    (place,) = read.index[(read[names].fillna(-1) == row[names].fillna(-1)).all(axis=1)]
+    plant(copy, changed, file, place)
+    records.read_published([copy / file], "make reproduce")  # the schema holds
+    failed, out = noticed(copy, *tests, **{SAMPLED: str(day)})
+    assert failed and "AssertionError" in out and "pcc: " in out, out[-3000:]
+
+
 def test_a_published_number_behind_a_verdict_fails_every_day(copy, changed):
     """The means that are judged are held to the records in every run of the tests, whatever the sample is."""
     experiment = EXPERIMENTS["ta:pcctimemn"]
     file = f"data/records/{experiment.name}.csv"
     read = records.read_published([copy / file], "make reproduce")
     place = read.index[(read["variant"] == "fixed") & (read["role"] == "reported") & (read["status"] == "done")][0]
-    changed(file, moved(copy / file, place))
-    listed = copy / "data" / "records" / sums.LIST
-    digest = hashlib.sha256((copy / file).read_bytes()).hexdigest()
-    name = f"{experiment.name}.csv"
-    lines = [f"{digest}  {name}" if line.endswith(f"  {name}") else line for line in listed.read_text().splitlines()]
-    changed("data/records/" + sums.LIST, "\n".join(lines) + "\n")  # not noticed by its checksum alone
+    plant(copy, changed, file, place)
     assert noticed(copy, "tests/paper/test_published_records.py", "-k", "verdicts")[0]
 
 
