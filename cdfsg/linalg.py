@@ -98,16 +98,32 @@ def require_positive(**numbers: float) -> None:
             raise ValueError(f"{name} must be a positive finite number, got {value!r}")
 
 
-def require_sizes(sizes: tuple[int, ...], total: int) -> None:
-    """Refuse view sizes that do not cut `total` rows into views.
+def require_real(name: str, a: Array) -> None:
+    """Refuse an array that does not hold real numbers.
+
+    Raises
+    ------
+    ValueError
+        The message names the array and its type.
+    """
+    if a.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers, got type {a.dtype}; convert it first, as by astype(float)")
+
+
+def require_sizes(sizes: tuple[int, ...], total: int | None = None) -> None:
+    """Refuse view sizes that do not cut `total` rows, where it is given, into views.
 
     Raises
     ------
     ValueError
         The message names the sizes and what they must sum to.
     """
-    if min(sizes, default=0) < 1 or sum(sizes) != total:
-        raise ValueError(f"view sizes must be positive and sum to {total}, got {tuple(sizes)}")
+    whole = isinstance(sizes, tuple | list) and all(
+        isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0 for size in sizes
+    )
+    if not whole or not sizes or (total is not None and sum(sizes) != total):
+        meant = "" if total is None else f" and sum to {total}"
+        raise ValueError(f"view sizes must be positive whole numbers{meant}, one per view, got {sizes!r}")
 
 
 def view_slices(sizes: tuple[int, ...]) -> tuple[slice, ...]:

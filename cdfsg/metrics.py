@@ -31,6 +31,8 @@ def compress(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
     """
     n, lanes, p = X.shape
     require_sizes(sizes, len(covariance))
+    if n != len(covariance):
+        raise ValueError(f"X has {n} rows, but the covariance {len(covariance)}; give X of shape (n, lanes, p)")
     X = X.astype(np.float64)
     views = view_slices(sizes)
     K = np.empty((len(views), len(views), lanes, p, p))
@@ -217,6 +219,8 @@ def _whitened(
 ) -> tuple[Array, list[Array]]:
     """``M^(-1/2) S_off M^(-1/2)`` with M the block diagonal of the covariance S, and the roots of its blocks."""
     require_sizes(sizes, len(covariance))
+    if not np.isfinite(covariance).all():
+        raise ValueError("the covariance must be finite, but it holds NaN or infinity; look at the data behind it")
     views = view_slices(sizes)
     c = pair_weights(len(sizes), weights)
     roots = [truncated_inv_sqrt(covariance[view, view], rtol) for view in views]

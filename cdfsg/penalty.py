@@ -64,7 +64,7 @@ class Penalty:
         M = np.asarray(self.M)
         if M.ndim != 2 or M.shape[0] != M.shape[1] or not np.isfinite(M).all() or not np.allclose(M, M.T):
             raise ValueError(f"M must be a finite symmetric matrix, got shape {M.shape}")
-        if not (np.isfinite(self.beta) and self.beta > 0):
+        if not (isinstance(self.beta, int | float | np.number) and np.isfinite(self.beta) and self.beta > 0):
             raise ValueError(f"the penalty parameter beta must be positive and finite, got {self.beta!r}")
 
     def constraint(self, X: Array) -> Array:

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from cdfsg.linalg import Array, lane_gram, require_sizes, view_slices
+from cdfsg.linalg import Array, lane_gram, require_real, require_sizes, view_slices
 from cdfsg.merits import Merit
 
 
@@ -255,7 +255,7 @@ class SampledGCCA:
     """
 
     def __init__(self, sizes: tuple[int, ...], merit: Merit, weights: Array | None = None) -> None:
-        require_sizes(sizes, sum(sizes))
+        require_sizes(sizes)
         _require_gcca(sizes, merit)
         self.sizes = tuple(sizes)
         self.n = sum(sizes)
@@ -339,7 +339,9 @@ def pair_weights(m: int, weights: Array | None) -> Array:
     """
     if weights is None:
         return np.ones((m, m))
-    weights = np.asarray(weights, dtype=float)
+    weights = np.asarray(weights)
+    require_real("weights", weights)
+    weights = weights.astype(float)
     if weights.shape != (m, m):
         raise ValueError(f"weights must have shape {(m, m)}, one c_ij per pair of views, got {weights.shape}")
     _require_symmetric("weights", weights)
@@ -349,13 +351,14 @@ def pair_weights(m: int, weights: Array | None) -> Array:
 def _require_gcca(sizes: tuple[int, ...], merit: Merit) -> None:
     if len(sizes) < 2:
         raise ValueError(f"GCCA needs at least two views, got the sizes {tuple(sizes)}")
-    if not hasattr(merit, "slope"):
+    if isinstance(merit, type) or not hasattr(merit, "slope"):
         raise ValueError(f"merit must be a merit function, got {merit!r}; cdfsg.merits.make_merit finds one by name")
 
 
 def _require_symmetric(name: str, a: Array) -> None:
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise ValueError(f"{name} must be a square matrix, got shape {a.shape}")
+    require_real(name, a)
     if not np.isfinite(a).all():
         raise ValueError(f"{name} must be finite, but it holds NaN or infinity")
     scale = float(np.abs(a).max(initial=0.0))

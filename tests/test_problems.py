@@ -152,7 +152,7 @@ def test_view_sizes_that_do_not_cut_the_columns_are_refused_everywhere(sizes):
         lambda: metrics.compress(np.ones((N, 1, 2)), S, sizes),
         lambda: metrics.generalised_eigenvalues(S, sizes),
     ):
-        with pytest.raises(ValueError, match="must be positive and sum to 12"):
+        with pytest.raises(ValueError, match="must be positive whole numbers and sum to 12"):
             use()
 
 

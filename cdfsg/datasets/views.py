@@ -98,13 +98,16 @@ class Views:
             raise ValueError(
                 f"{self.name}: data of type {data.dtype}: expected integers or floats; convert it first"
             )
-        sizes = tuple(int(size) for size in self.sizes)
-        if not sizes or min(sizes) < 1 or sum(sizes) != data.shape[1] or sizes != tuple(self.sizes):
+        given = tuple(self.sizes) if np.iterable(self.sizes) else ()  # a word is a tuple of letters
+        whole = all(isinstance(size, int | np.integer) and size > 0 for size in given)
+        sizes = tuple(map(int, given)) if whole else ()
+        if not sizes or sum(sizes) != data.shape[1]:
             raise ValueError(
-                f"{self.name}: sizes={tuple(self.sizes)}: expected positive ints that sum to "
+                f"{self.name}: sizes={self.sizes!r}: expected positive ints that sum to "
                 f"the {data.shape[1]} columns of data"
             )
-        if not (np.isfinite(self.scale) and self.scale > 0):
+        real = isinstance(self.scale, int | float | np.integer | np.floating)
+        if not (real and np.isfinite(self.scale) and self.scale > 0):
             raise ValueError(
                 f"{self.name}: scale={self.scale!r}: expected a positive finite number; use 1.0 for none"
             )
@@ -263,7 +266,12 @@ class Views:
                 f"the number of rows of {self.name!r}"
             )
         n, size = self.n_samples, int(batch_size)
-        order = np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n)
+        try:
+            order = np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"seed={seed!r}: expected None or one or more whole numbers of at least 0 ({error})"
+            ) from error
         return order[: n // size * size].reshape(-1, size)
 
     def with_centring(self, flag: bool) -> "Views":
@@ -293,7 +301,11 @@ def _first_not_finite(data: np.ndarray) -> tuple[int, int] | None:
 
 
 def _floating(dtype: DTypeLike) -> np.dtype:
-    kind = np.dtype(dtype)
-    if kind.kind != "f":
-        raise ValueError(f"dtype={kind}: expected a floating-point type such as float32 or float64")
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        kind = None
+    if kind is None or kind.kind != "f":
+        given = dtype if kind is None else kind
+        raise ValueError(f"dtype={given}: expected a floating-point type such as float32 or float64")
     return kind

@@ -135,7 +135,7 @@ class CDFSGAda(CDFSG):
         super().__post_init__()
         require_positive(epsilon=self.epsilon)
         for name, value in (("eta1", self.eta1), ("eta2", self.eta2)):
-            if not 0 <= value < 1:
+            if not (isinstance(value, int | float | np.integer | np.floating) and 0 <= value < 1):
                 raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
 
     def start(

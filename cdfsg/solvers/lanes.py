@@ -169,6 +169,12 @@ def run(
     ValueError
         If shapes or settings do not fit.
     """
+    if isinstance(solver, type | str) or not hasattr(solver, "settings"):
+        raise ValueError(f"solver must be a solver, got {solver!r}; make one of cdfsg.solvers.SOLVERS, as by CDFSG()")
+    if not isinstance(views, Views):
+        raise ValueError(f"views must be a Views, got {type(views).__name__}; make one of the table, see Views")
+    if np.dtype(dtype).kind != "f":
+        raise ValueError(f"dtype must be a floating-point type such as float32 or float64, got {np.dtype(dtype)}")
     X0 = np.asarray(X0)
     if X0.ndim != 3 or X0.dtype.kind != "f" or min(X0.shape) < 1 or not np.isfinite(X0).all():
         raise ValueError(
@@ -238,6 +244,8 @@ def initial_points(solver: Solver[Any], n: int, p: int, seeds: Sequence[int]) ->
         raise ValueError(f"p must be a whole number in 1..{n}, the number of features, got {p!r}")
     if not len(seeds):
         raise ValueError("seeds is empty; give one per lane")
+    if not all(isinstance(seed, int | np.integer) and seed >= 0 for seed in seeds):
+        raise ValueError(f"seeds must be whole numbers of at least 0, one per lane, got {list(seeds)!r}")
     generators = [np.random.default_rng(seed) for seed in seeds]
     if solver.start_from == "uniform":
         points = [generator.uniform(size=(n, p)) for generator in generators]
@@ -297,6 +305,9 @@ def _check_settings(
         raise ValueError(
             f"{solver.name} has the settings {sorted(solver.settings)}, got {sorted(settings)}"
         )
+    for name, value in settings.items():
+        if np.asarray(value).dtype.kind not in "iuf":
+            raise ValueError(f"setting {name} needs {lanes} positive values, one per lane, got {value}")
     values: dict[str, Array] = {name: np.asarray(value, dtype=dtype) for name, value in settings.items()}
     for name, value in values.items():
         if value.shape != (lanes,) or not (np.isfinite(value) & (value > 0)).all():

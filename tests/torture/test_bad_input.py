@@ -510,20 +510,6 @@ if StochasticGCCA is not None:
 if eigenproblems is not None:
     BAD |= EIGENPROBLEMS
 
-OPEN = (
-    "views: sizes is a number", "views: sizes is a word", "views: sizes holds NaN", "views: the scale is a word",
-    "rows: a type that is none", "batches: a negative seed", "batches: the seed is a word",
-    "problem: half a column", "problem: sizes is a number", "problem: the merit is a class",
-    "problem: weights are words", "problem: complex weights", "exact problem: a covariance of objects",
-    "quadratic: strings", "quadratic: complex numbers", "penalty: beta is a word",
-    "metrics: X of another height", "metrics: eigenvalues of a covariance with NaN",
-    "solver: the step is a word", "solver: the step is complex", "solver: an integer type",
-    "solver: a table in place of views", "solver: its name in place of it", "start: a negative seed",
-    "CDFSG-Ada: the decay is a word",
-)  # fmt: skip
-"""Cases that get another library's words, or none, from code whose digest names the published records."""
-
-
 @cache
 def told(name):
     """Kind and text of what a case raises, without where the project lies and which notebooks it has."""
@@ -543,14 +529,7 @@ def faults(case, text):
     )
 
 
-def cases(of):
-    reason = "in code whose digest names the published records"
-    return [
-        pytest.param(name, marks=pytest.mark.xfail(reason=reason, strict=True) if name in OPEN else ()) for name in of
-    ]
-
-
-@pytest.mark.parametrize("name", cases(BAD))
+@pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_refused_with_a_text_that_names_the_argument_and_says_what_is_expected(name, tally):
     text = told(name)
     found = faults(BAD[name], text)
@@ -559,7 +538,7 @@ def test_bad_input_is_refused_with_a_text_that_names_the_argument_and_says_what_
 
 
 @pytest.mark.case("bad input: the text is the one on record")
-@pytest.mark.parametrize("name", [name for name in BAD if name not in OPEN])
+@pytest.mark.parametrize("name", BAD)
 def test_the_text_of_a_refusal_is_the_one_on_record(name):
     with open(SNAPSHOT, "rb") as file:
         recorded = tomllib.load(file)
@@ -569,7 +548,7 @@ def test_the_text_of_a_refusal_is_the_one_on_record(name):
 def test_the_record_has_no_text_of_a_case_that_is_no_more_and_there_are_enough_cases():
     with open(SNAPSHOT, "rb") as file:
         recorded = tomllib.load(file)
-    assert set(recorded) <= set(BAD | ESTIMATOR | EIGENPROBLEMS) - set(OPEN) and len(BAD) - len(OPEN) >= 60
+    assert set(recorded) <= set(BAD | ESTIMATOR | EIGENPROBLEMS) and len(BAD) >= 60
 
 
 # --- what looks bad and is not ---------------------------------------------------------------------------
@@ -746,5 +725,5 @@ def test_finite_numbers_whose_squares_are_not_are_reported_as_diverged_and_nothi
 if __name__ == "__main__":
     warnings.simplefilter("error")
     os.environ.setdefault("CDFSG_MEDIAMILL", "surrogate")
-    lines = [f"{json.dumps(name)} = {json.dumps(told(name))}\n" for name in BAD if name not in OPEN]
+    lines = [f"{json.dumps(name)} = {json.dumps(told(name))}\n" for name in BAD]
     write_atomically(SNAPSHOT, "# Written by python -m tests.torture.test_bad_input\n" + "".join(lines))
