@@ -4,7 +4,6 @@ The numbers of every record come from here; how blocks are carried out is `cdfsg
 """
 
 import hashlib
-import io
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -14,7 +13,7 @@ import pandas as pd
 
 from cdfsg import metrics
 from cdfsg.datasets import Views, load
-from cdfsg.files import KEPT, write_atomically
+from cdfsg.files import KEPT, kept_array
 from cdfsg.linalg import Array
 from cdfsg.merits import MERITS, make_merit
 from cdfsg.paper import records
@@ -149,12 +148,7 @@ def data_key(views: Views) -> str:
 def _kept(what: str, views: Views, make: Callable[[Views], Array]) -> Array:
     key = hashlib.sha256(f"{data_key(views)} {code_digest()}".encode()).hexdigest()[:16]
     path = KEPT / f"{views.name}-{what}-{key}.npy"
-    if not path.exists():
-        buffer = io.BytesIO()
-        np.save(buffer, make(views))
-        write_atomically(path, buffer.getvalue())
-    array: Array = np.load(path)
-    return array
+    return kept_array(path, lambda: make(views))
 
 
 def _minibatch_constraint(block: Block, views: Views, X: Array) -> Array:
