@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
+class NotPositiveDefiniteError(ValueError):
+    """A matrix has no inverse square root; what to do instead decides about numbers."""
+
+
 def sym(a: Array) -> Array:
     """Symmetric part ``(A + A') / 2`` of each trailing square matrix (the paper's Psi)."""
     half: Array = (a + np.swapaxes(a, -1, -2)) / 2
@@ -34,14 +38,14 @@ def inv_sqrt(a: Array) -> Array:
 
     Raises
     ------
-    ValueError
+    NotPositiveDefiniteError
         If `a` holds a non-finite entry or an eigenvalue that is not positive; the message names it.
     """
     if not np.isfinite(a).all():
-        raise ValueError("inv_sqrt needs finite entries, but the matrix holds NaN or infinity")
+        raise NotPositiveDefiniteError("inv_sqrt needs finite entries, but the matrix holds NaN or infinity")
     values, vectors = np.linalg.eigh(sym(a))
     if not values.min() > 0:
-        raise ValueError(
+        raise NotPositiveDefiniteError(
             f"inv_sqrt needs a positive definite matrix, but the smallest eigenvalue is {values.min():.3g}; "
             "add a ridge or use truncated_inv_sqrt"
         )

@@ -7,7 +7,17 @@ so they are computed once (`compress`) and right-multiplying X by N turns each i
 
 import numpy as np
 
-from cdfsg.linalg import Array, eye_like, inv_sqrt, lane_gram, require_sizes, sym, truncated_inv_sqrt, view_slices
+from cdfsg.linalg import (
+    Array,
+    NotPositiveDefiniteError,
+    eye_like,
+    inv_sqrt,
+    lane_gram,
+    require_sizes,
+    sym,
+    truncated_inv_sqrt,
+    view_slices,
+)
 from cdfsg.merits import Merit
 from cdfsg.problems import pair_weights
 
@@ -209,7 +219,7 @@ def orthogonalise(C: Array) -> tuple[Array, Array]:
         try:
             N[k] = inv_sqrt(matrix)
             defined[k] = True
-        except ValueError:
+        except NotPositiveDefiniteError:
             continue
     return N, defined
 

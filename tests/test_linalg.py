@@ -60,5 +60,6 @@ def test_the_truncation_of_a_spectrum_is_relative_so_that_units_do_not_matter(rn
 
 @pytest.mark.parametrize("sizes, total", [((), 0), ((0, 3), 3), ((2, 2), 3)])
 def test_view_sizes_that_cut_nothing_or_not_all_are_refused(sizes, total):
-    with pytest.raises(ValueError, match=rf"view sizes must be positive whole numbers and sum to {total}, one per view, got \("):
+    meant = rf"view sizes must be positive whole numbers and sum to {total}, one per view, got \("
+    with pytest.raises(ValueError, match=meant):
         require_sizes(sizes, total)

@@ -1,7 +1,8 @@
 """The code that decides a record's numbers, and its digest.
 
-A record is made anew when that code changes, and only then: comments and docstrings do not count, nor does a solver or
-a merit that the record does not use.  A new one therefore leaves the records of the others as they are.
+A record is made anew when that code changes, and only then: comments and docstrings do not count, nor do the checks
+that refuse bad input, nor a solver or a merit that the record does not use.  A new one therefore leaves the records of
+the others as they are.
 """
 
 import ast
@@ -12,12 +13,16 @@ import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeGuard
 
 _SHARED = (
     "linalg.py", "problems.py", "metrics.py", "datasets/views.py", "solvers/lanes.py", "solvers/draws.py",
     "paper/compute.py",
 )  # fmt: skip
 """What every record's numbers come from."""
+
+_REFUSALS = {"ValueError", "TypeError", "IndexError"}
+"""What a check raises.  Any other error may be caught and decide about a record, as a solver's `Refusal` does."""
 
 
 @lru_cache(maxsize=64)
@@ -38,19 +43,33 @@ def code_digest(*modules: str) -> str:
 
 
 def code_of(source: str) -> str:
-    """Python source without its comments, docstrings and blank lines."""
+    """Python source without its comments, docstrings, blank lines, and the checks that do nothing but refuse."""
     lines = source.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+    bare = "\n".join(lines)
+    for node in ast.walk(ast.parse(bare)):
+        if _is_docstring(node) or _only_refuses(node):
             rows = slice(node.lineno - 1, node.end_lineno)
-            alone = ast.get_source_segment(source, node) == "\n".join(lines[rows]).strip()
+            alone = ast.get_source_segment(bare, node) == "\n".join(lines[rows]).strip()
             if alone:
                 lines[rows] = [""] * len(lines[rows])
     return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def _is_docstring(node: ast.AST) -> TypeGuard[ast.Expr]:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _only_refuses(node: ast.AST) -> TypeGuard[ast.If]:
+    """Whether a node is ``if ...: raise ValueError(...)``: it has a say in whether there are numbers, not in which."""
+    if not (isinstance(node, ast.If) and len(node.body) == 1 and not node.orelse):
+        return False
+    raised = node.body[0].exc if isinstance(node.body[0], ast.Raise) else None
+    kind = raised.func if isinstance(raised, ast.Call) else None
+    return isinstance(kind, ast.Name) and kind.id in _REFUSALS
 
 
 def _files_behind(module: str) -> set[Path]:

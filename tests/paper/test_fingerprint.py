@@ -1,3 +1,4 @@
+import ast
 import shutil
 from pathlib import Path
 
@@ -64,6 +65,27 @@ def test_strings_and_signs_of_comments_that_are_code_stay_code():
     source = '"""Doc."""\n\nx = "# no comment"  # one\n\ndef f():\n    """Doc\n\n    more."""\n    return """kept"""\n'
     assert code_of(source) == 'x = "# no comment"\ndef f():\n    return """kept"""'
     assert code_of("def f(): 'doc'; return 1") == "def f(): 'doc'; return 1"
+
+
+CHECK = "def f(x):\n    if x < {}:\n        raise {}(\n            # why\n            f'{{x}}'\n        )\n    return x"
+
+
+def test_a_check_that_only_refuses_is_no_code_of_a_number_but_what_may_be_caught_is():
+    assert code_of(CHECK.format(0, "ValueError")) == "def f(x):\n    return x"
+    for kept in ("Refusal", "NotPositiveDefiniteError"):
+        assert code_of(CHECK.format(0, kept)) != code_of(CHECK.format(1, kept))
+    assert code_of("if x:\n    raise ValueError(x)\nelse:\n    y = 1") != "y = 1"
+    assert code_of("if x:\n    y = 1\n    raise ValueError(x)") != ""
+
+
+def test_no_error_that_a_check_raises_is_caught_in_the_code_of_the_numbers():
+    """Else it would decide about a number after all.  Conversions of foreign input are excepted: they raise again."""
+    for name in fingerprint._SHARED:
+        tree = ast.parse((Path(fingerprint.__file__).parent.parent / name).read_text())
+        for handler in (node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)):
+            caught = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)}
+            raises = isinstance(handler.body[-1], ast.Raise)
+            assert raises or not caught & fingerprint._REFUSALS - {"TypeError"}, f"{name}:{handler.lineno}"
 
 
 def test_a_module_that_imports_in_any_form_brings_what_it_imports(package):

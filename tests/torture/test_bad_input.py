@@ -510,6 +510,7 @@ if StochasticGCCA is not None:
 if eigenproblems is not None:
     BAD |= EIGENPROBLEMS
 
+
 @cache
 def told(name):
     """Kind and text of what a case raises, without where the project lies and which notebooks it has."""
