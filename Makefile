@@ -54,7 +54,7 @@ mutants: setup ## change the numerical code a little at a time: do the tests not
 	$(PY) benchmarks/mutants.py
 
 torture: setup ## kill, starve, corrupt and misuse it, in half an hour: what does it survive? (not in CI)
-	$(PY) -m pytest -n 2 --dist loadfile --torture tests/torture
+	$(PY) -m pytest -n 2 --dist loadfile --torture --publish tests/torture tests/datasets/test_download.py
 
 bench: setup ## time the runs beside other ways to do the same, and beside what one core can do
 	$(call install-group,bench)

@@ -3,6 +3,7 @@ import pytest
 
 def pytest_addoption(parser):
     parser.addoption("--torture", action="store_true", help="run the torture tests that take long, too")
+    parser.addoption("--publish", action="store_true", help="keep the table of a whole torture run in data/records")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -12,3 +13,12 @@ def same_data_everywhere():
         patch.setenv("CDFSG_MEDIAMILL", "surrogate")
         patch.delenv("CDFSG_NMNIST_DIR", raising=False)
         yield
+
+
+@pytest.fixture(autouse=True)
+def case(request, record_property):
+    """The case in the table of `make torture` that a test belongs to, if it names one."""
+    marker = request.node.get_closest_marker("case")
+    if marker is not None:
+        record_property("case", marker.args[0])
+    return marker

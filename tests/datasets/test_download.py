@@ -17,6 +17,8 @@ import pytest
 from cdfsg.datasets import download
 from cdfsg.datasets.download import DownloadError, Source, data_dir, gunzip, http, obtain, pip_wheel, verify
 
+pytestmark = pytest.mark.case("world: mirrors that hang, drip, lie or are gone")
+
 GOOD = b"the right bytes" * 1000
 MD5 = "md5:" + hashlib.md5(GOOD).hexdigest()
 SHA = "sha256:" + hashlib.sha256(GOOD).hexdigest()

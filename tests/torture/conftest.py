@@ -2,6 +2,7 @@
 
 A test names its case by ``pytest.mark.case("...")``.  One that tries something many times counts it in `tally`; any
 other counts as one.  Tests marked ``torture`` take long and run with ``--torture`` alone, which `make torture` gives.
+What cannot be tried on a machine, as a mount by somebody who may not, is in the table as tried less often.
 """
 
 from collections.abc import Callable
@@ -41,11 +42,9 @@ def tally(record_property):
 
 
 @pytest.fixture(autouse=True)
-def case(request, record_property):
-    """The name of the case, which goes into the report of the test."""
-    marker = request.node.get_closest_marker("case")
-    assert marker is not None, "a torture test names its case: pytest.mark.case('...')"
-    record_property("case", marker.args[0])
+def named(case):
+    """A torture test names its case."""
+    assert case is not None, "name a case: pytest.mark.case('group: words')"
 
 
 def pytest_collection_modifyitems(config, items):
@@ -56,15 +55,17 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason="takes long; make torture runs it"))
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    """Print the table of cases, and keep it when everything was run."""
-    rows = [row for kind in ("passed", "failed", "error") for row in _rows(terminalreporter.stats.get(kind, []), kind)]
+def pytest_terminal_summary(terminalreporter, exitstatus, config):
+    """Print the table of cases, and keep that of a whole run."""
+    kinds = ("passed", "failed", "error", "skipped")
+    rows = [row for kind in kinds for row in _rows(terminalreporter.stats.get(kind, []), kind)]
     if not rows:
         return
     table = pd.DataFrame(rows, columns=COLUMNS).groupby("case", sort=True).sum().reset_index()
     terminalreporter.section("torture")
     terminalreporter.write_line(table.to_string(index=False))
-    if config.getoption("--torture"):
+    whole = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    if config.getoption("--publish") and whole:
         sums.write(RECORDS / "torture.csv", table.to_csv(index=False, lineterminator="\n"))
 
 
@@ -72,5 +73,6 @@ def _rows(reports, kind):
     for report in reports:
         known = dict(getattr(report, "user_properties", []))
         if "case" in known and report.when in ("call", "setup"):
-            tried = known.get("tried", 1)
-            yield known["case"], tried, min(known.get("survived", tried), tried - (kind != "passed"))
+            tried = 0 if kind == "skipped" else known.get("tried", 1)
+            well = kind in ("passed", "skipped")
+            yield known["case"], tried, min(known.get("survived", tried), tried if well else tried - 1)

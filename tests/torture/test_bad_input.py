@@ -554,7 +554,7 @@ def test_the_record_has_no_text_of_a_case_that_is_no_more_and_there_are_enough_c
 
 # --- what looks bad and is not ---------------------------------------------------------------------------
 
-WORKS = pytest.mark.case("looks like bad input, and gives the right numbers")
+WORKS = pytest.mark.case("bad input: looks like it, and gives the right numbers")
 
 
 def by_hand(name, data, X, batch_size, order, settings):

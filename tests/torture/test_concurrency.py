@@ -18,7 +18,7 @@ def told(*arguments):
     return dict(line.split(maxsplit=1) for line in done.stdout.splitlines()), done.stdout
 
 
-@pytest.mark.case("two commands at once in a checkout")
+@pytest.mark.case("concurrency: two commands at once in a checkout")
 @pytest.mark.parametrize("second", ["quick", pytest.param("verdict", marks=pytest.mark.torture)])
 def test_a_second_command_is_refused_with_the_name_of_the_first_whose_records_are_whole(tmp_path, second):
     lines, _ = told("race", tmp_path, second)
@@ -26,11 +26,11 @@ def test_a_second_command_is_refused_with_the_name_of_the_first_whose_records_ar
     log = (tmp_path / "1.log").read_text()
     assert status == "1" and lines["first"] == "0"
     assert f"cdfsg: cdfsg quick (process {first} on " in log and f"and cdfsg {second} would write" in log
-    assert lines["again"] == ("0" if second == "quick" else "1")  # here are no records of the paper's tables
+    assert lines["again"] == "0"
     assert not differences(contents(tmp_path / "0"), contents(tmp_path / "1"))
 
 
-@pytest.mark.case("downloads at once, one killed")
+@pytest.mark.case("kills: downloads at once, one killed")
 def test_downloads_of_one_file_at_once_all_succeed_and_remove_what_a_killed_one_left(tmp_path, tally):
     _, text = told("downloads", tmp_path, 4)
     assert text.startswith("left 1\n")

@@ -53,32 +53,32 @@ def differences(expected, found):
     return wrong
 
 
-@pytest.mark.case("killed at random moments, tiny")
+@pytest.mark.case("kills: at random moments, tiny")
 def test_a_small_storm_of_kills_changes_no_record(tmp_path, tally):
     assert crash(tmp_path, tally, "storm", tmp_path, "tiny", 5, 1, True, 1) == 5
 
 
-@pytest.mark.case("killed before and after every write")
+@pytest.mark.case("kills: before and after every write")
 def test_a_kill_before_or_after_any_write_changes_no_record(tmp_path, tally):
     # Each run writes two cached arrays, its blocks, and three files of records with their list.
     assert crash(tmp_path, tally, "writes", tmp_path, "tiny") >= 30
 
 
 @pytest.mark.torture
-@pytest.mark.case("killed at random moments, digits")
+@pytest.mark.case("kills: at random moments, digits")
 @pytest.mark.parametrize("jobs, kills", [(1, 30), (2, 20)])
 def test_a_storm_of_kills_on_digits_changes_no_record(tmp_path, tally, jobs, kills):
     assert crash(tmp_path, tally, "storm", tmp_path, "digits", kills, jobs, True, jobs) == kills
 
 
 @pytest.mark.torture
-@pytest.mark.case("killed at random moments, the workers go on")
+@pytest.mark.case("kills: at random moments, the workers go on")
 def test_a_kill_of_the_command_alone_changes_no_record_though_its_workers_live_on(tmp_path, tally):
     assert crash(tmp_path, tally, "storm", tmp_path, "tiny", 5, 2, False, 3) == 5
 
 
 @pytest.mark.torture
-@pytest.mark.case("killed at random moments, MNIST")
+@pytest.mark.case("kills: at random moments, MNIST")
 def test_a_storm_of_kills_on_mnist_changes_no_record(tmp_path, tally):
     if not (data_dir() / FILE).exists():
         pytest.skip(f"{data_dir()} has no {FILE}; make data fetches it")

@@ -367,6 +367,29 @@ def defaults_table() -> str:
     return html_table(heads, lines, words=("what it said",)) + "\n"
 
 
+def torture_table() -> str:
+    """What was tried to break the project and what survived: a bar per case, by groups."""
+    path = RECORDS / "torture.csv"
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is missing; make it with: make torture")
+    table = sums.read_csv(path, "make it anew with: make torture")
+    table[["group", "case"]] = table["case"].str.split(": ", n=1, expand=True)
+    rows = []
+    for group, part in table.groupby("group", sort=False):
+        rows.append(f'<div class="head">{escape(group.capitalize())}</div>')
+        for row in part.itertuples():
+            words = f"{row.survived:,} of {row.tried:,}" if row.tried else "could not be tried on that machine"
+            rows.append(f"<span>{escape(row.case)}</span><div>{words} {_survived(row.survived, row.tried)}</div>")
+    return f'<div class="bars torture">\n{chr(10).join(rows)}\n</div>\n'
+
+
+def _survived(survived: int, tried: int) -> str:
+    """A bar of what went well and, in red, what did not."""
+    parts = (("match", survived), ("worse", tried - survived))
+    spans = "".join(f'<span class="verdict v-{word}" style="flex:{count}"></span>' for word, count in parts if count)
+    return f'<div class="bar">{spans}</div>'
+
+
 def is_light(path: Path) -> bool:
     """Whether a file of records is small enough to lie in the site itself."""
     return path.stat().st_size <= LIGHT

@@ -80,6 +80,7 @@ def write_sources(source: Path) -> None:
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
         "generated/statements": theory_pages.statement_table(list(statements.recorded().values())),
         "generated/defaults": pages.defaults_table(),
+        "generated/torture": pages.torture_table(),
         "generated/errata": theory_pages.errata_list(statements.errata()),
         "claims": pages.claims_page(asserted, judged),
         "figures": pages.gallery(pages.figure_names(), pages.read_captions(), _stems(judged)),
