@@ -1,7 +1,14 @@
 """Runs that are killed by SIGKILL and given again end with the records of an undisturbed run."""
 
+import os
+import signal
 import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -83,3 +90,52 @@ def test_a_storm_of_kills_on_mnist_changes_no_record(tmp_path, tally):
     if not (data_dir() / FILE).exists():
         pytest.skip(f"{data_dir()} has no {FILE}; make data fetches it")
     assert crash(tmp_path, tally, "storm", tmp_path, "mnist", 5, 1, True, 4) == 5
+
+
+SHOW_TIMES = {"quick/40_gcca.ipynb", *(f"quick/digits-identity-times.{kind}" for kind in ("csv", "svg", "png"))}
+"""What `quick` writes that differs between two undisturbed runs."""
+
+
+def quick(cache, seconds=None):
+    """`quick` with its notebooks; killed with all of its group after some seconds, if these are given."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", "cdfsg", "quick", "--jobs", "2"], cwd=ROOT, start_new_session=True,
+        env={**environment(), "CDFSG_CACHE_DIR": str(cache)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        return running.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGKILL)
+        return running.wait()
+
+
+def processes_on(cache):
+    """Whether there still is a process that was started with this cache, as a notebook's kernel."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if str(cache).encode() in path.read_bytes():
+                return True
+    return False
+
+
+def gone_soon(cache, seconds=20):
+    """Kernels look once a second whether the process that started them is there."""
+    until = time.monotonic() + seconds
+    while processes_on(cache) and time.monotonic() < until:
+        time.sleep(0.2)
+    return not processes_on(cache)
+
+
+@pytest.mark.torture
+@pytest.mark.case("kills: at random moments, notebooks included")
+def test_a_kill_while_notebooks_are_executed_leaves_them_whole_and_no_kernel_behind(tmp_path, tally):
+    whole, killed = tmp_path / "0", tmp_path / "1"
+    began = time.monotonic()
+    assert quick(whole) == 0
+    usual = time.monotonic() - began
+    for moment in np.random.default_rng(0).uniform(0.3, 1.0, size=4) * usual:
+        status = quick(killed, moment)
+        cut = [path for path in killed.rglob("*.ipynb") if not path.read_text().endswith("}\n")]
+        tally.count(status in (0, -signal.SIGKILL) and not cut and gone_soon(killed))
+    assert quick(killed) == 0
+    assert set(differences(contents(whole), contents(killed))) <= SHOW_TIMES
