@@ -60,7 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, DownloadError, Busy) as error:
         print(f"cdfsg: {error}", file=sys.stderr)
         return 1
-    except (MemoryError, BrokenProcessPool) as error:
+    except ModuleNotFoundError:
+        raise
+    except (MemoryError, BrokenProcessPool, ImportError) as error:  # a shared library finds no room to be loaded
         reason = (str(error) or "out of memory").splitlines()[0]
         print(f"cdfsg: a process was lost, or had too little memory: {reason}; the same command goes on from here, "
               "with --jobs 1 where memory is short", file=sys.stderr)  # fmt: skip
