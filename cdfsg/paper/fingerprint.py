@@ -13,7 +13,6 @@ import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeGuard
 
 _SHARED = (
     "linalg.py", "problems.py", "metrics.py", "datasets/views.py", "solvers/lanes.py", "solvers/draws.py",
@@ -43,33 +42,56 @@ def code_digest(*modules: str) -> str:
 
 
 def code_of(source: str) -> str:
-    """Python source without its comments, docstrings, blank lines, and the checks that do nothing but refuse."""
+    """Python source without its comments, docstrings, blank lines, and what does nothing but refuse."""
     lines = source.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
-    bare = "\n".join(lines)
-    for node in ast.walk(ast.parse(bare)):
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if not (isinstance(node, ast.stmt) and _is_alone(node, lines)):
+            continue
+        rows = slice(node.lineno - 1, node.end_lineno)
         if _is_docstring(node) or _only_refuses(node):
-            rows = slice(node.lineno - 1, node.end_lineno)
-            alone = ast.get_source_segment(bare, node) == "\n".join(lines[rows]).strip()
-            if alone:
-                lines[rows] = [""] * len(lines[rows])
+            lines[rows] = [""] * len(lines[rows])
+        elif isinstance(node, ast.ImportFrom):
+            node.names = [name for name in node.names if not _requires(name.name)]
+            kept = " " * node.col_offset + ast.unparse(node) if node.names else ""
+            lines[rows] = [kept, *[""] * (len(lines[rows]) - 1)]
     return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
-def _is_docstring(node: ast.AST) -> TypeGuard[ast.Expr]:
+def _is_alone(node: ast.stmt, lines: list[str]) -> bool:
+    """Whether a statement shares its lines with no other, and was not dropped with what is around it."""
+    first, last = lines[node.lineno - 1].encode(), lines[(node.end_lineno or node.lineno) - 1].encode()
+    return bool(first.strip()) and not first[: node.col_offset].strip() and not last[node.end_col_offset :].strip()
+
+
+def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _only_refuses(node: ast.AST) -> TypeGuard[ast.If]:
-    """Whether a node is ``if ...: raise ValueError(...)``: it has a say in whether there are numbers, not in which."""
-    if not (isinstance(node, ast.If) and len(node.body) == 1 and not node.orelse):
-        return False
-    raised = node.body[0].exc if isinstance(node.body[0], ast.Raise) else None
-    kind = raised.func if isinstance(raised, ast.Call) else None
-    return isinstance(kind, ast.Name) and kind.id in _REFUSALS
+def _only_refuses(node: ast.AST) -> bool:
+    """Whether a statement has a say in whether there are numbers but not in which.
+
+    That is ``raise ValueError(...)``, a call of a function whose name begins with ``require_`` or ``_require_``, such
+    a function, and an ``if``, a loop or a function with nothing else in it.
+    """
+    match node:
+        case ast.Raise(exc=ast.Call(func=ast.Name(id=kind))):
+            return kind in _REFUSALS
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name))) | ast.FunctionDef(name=name) if _requires(name):
+            return True
+        case ast.If(body=body, orelse=[]) | ast.For(body=body, orelse=[]):
+            return all(map(_only_refuses, body))
+        case ast.FunctionDef(body=body, decorator_list=[]):
+            said = [part for part in body if not _is_docstring(part)]
+            return bool(said) and all(map(_only_refuses, said))
+    return False
+
+
+def _requires(name: str) -> bool:
+    return name.removeprefix("_").startswith("require_")
 
 
 def _files_behind(module: str) -> set[Path]:

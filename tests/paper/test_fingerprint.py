@@ -78,6 +78,20 @@ def test_a_check_that_only_refuses_is_no_code_of_a_number_but_what_may_be_caught
     assert code_of("if x:\n    y = 1\n    raise ValueError(x)") != ""
 
 
+def test_functions_and_loops_that_only_refuse_count_no_more_and_those_that_say_nothing_do():
+    alone = "def check(x):\n    'Doc.'\n    for part in x:\n        require_positive(part)\n    _require_two(x)\n"
+    assert code_of(alone) == ""
+    assert code_of("def require_two(x):\n    n = len(x)\n    if n < 2:\n        raise TypeError(n)") == ""
+    for kept in ("def check(x):\n    ...", "def check(x):\n    'Doc.'", "class A:\n    'Doc.'", "y = require_two(x)"):
+        assert code_of(kept) == kept.replace("\n    'Doc.'", "")
+
+
+def test_the_import_of_a_check_does_not_count_and_any_other_does():
+    assert code_of("from a import (\n    b,\n    require_two,\n)\nx = b") == "from a import b\nx = b"
+    assert code_of("from a import require_two\nx = 1") == "x = 1"
+    assert code_of("from a import b as c") == "from a import b as c"
+
+
 def test_no_error_that_a_check_raises_is_caught_in_the_code_of_the_numbers():
     """Else it would decide about a number after all.  Conversions of foreign input are excepted: they raise again."""
     for name in fingerprint._SHARED:
