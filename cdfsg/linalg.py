@@ -41,6 +41,11 @@ def inv_sqrt(a: Array) -> Array:
     NotPositiveDefiniteError
         If `a` holds a non-finite entry or an eigenvalue that is not positive; the message names it.
     """
+    if np.ndim(a) < 2 or a.shape[-1] != a.shape[-2] or not a.size or a.dtype.kind not in "biuf":
+        raise ValueError(
+            f"inv_sqrt needs square matrices of real numbers, (..., p, p), got shape {np.shape(a)} and type "
+            f"{np.asarray(a).dtype}"
+        )
     if not np.isfinite(a).all():
         raise NotPositiveDefiniteError("inv_sqrt needs finite entries, but the matrix holds NaN or infinity")
     values, vectors = np.linalg.eigh(sym(a))
@@ -62,6 +67,11 @@ def truncated_inv_sqrt(a: Array, rtol: float) -> Array:
     rtol : float
         Eigenvalues at or below ``rtol`` times the largest count as zero, and so does their inverse root.
     """
+    if np.ndim(a) != 2 or a.shape[0] != a.shape[1] or a.dtype.kind not in "biuf" or not np.isfinite(a).all():
+        raise ValueError(
+            f"truncated_inv_sqrt needs a square matrix of finite real numbers, got shape {np.shape(a)} and type "
+            f"{np.asarray(a).dtype}; look for NaN or infinity"
+        )
     values, vectors = np.linalg.eigh(sym(a))
     kept = values > rtol * values.max(initial=0.0)
     roots = np.zeros_like(values)
@@ -98,7 +108,9 @@ def require_positive(**numbers: float) -> None:
         The message names the number and its value.
     """
     for name, value in numbers.items():
-        if not (isinstance(value, int | float | np.integer | np.floating) and np.isfinite(value) and value > 0):
+        if isinstance(value, bool) or not (
+            isinstance(value, int | float | np.integer | np.floating) and np.isfinite(value) and value > 0
+        ):
             raise ValueError(f"{name} must be a positive finite number, got {value!r}")
 
 

@@ -62,13 +62,32 @@ class Penalty:
     def __post_init__(self) -> None:
         """Refuse a bad M or beta."""
         M = np.asarray(self.M)
-        if M.ndim != 2 or M.shape[0] != M.shape[1] or not np.isfinite(M).all() or not np.allclose(M, M.T):
+        if isinstance(self.problem, type | str) or not hasattr(self.problem, "gradient"):
+            raise ValueError(
+                f"problem must be an exact problem, got {self.problem!r}; make one, as by GCCA(covariance, sizes, "
+                "Identity())"
+            )
+        if M.dtype.kind not in "biuf":
+            raise ValueError(f"M must hold real numbers, got type {M.dtype}; convert it first, as by astype(float)")
+        if M.ndim != 2 or M.shape[0] != M.shape[1] or not np.isfinite(M).all():
             raise ValueError(f"M must be a finite symmetric matrix, got shape {M.shape}")
-        if not (isinstance(self.beta, int | float | np.number) and np.isfinite(self.beta) and self.beta > 0):
+        if not np.allclose(M, M.T, atol=1e-10 * np.abs(M).max(initial=0.0)):
+            raise ValueError(
+                f"M must be a finite symmetric matrix, but differs from its transpose by {np.abs(M - M.T).max():.3g}"
+            )
+        if (np.diagonal(M) < 0).any():
+            raise ValueError(
+                f"M must be positive semidefinite, but its diagonal goes down to {np.diagonal(M).min():.3g}"
+            )
+        if isinstance(self.beta, bool) or not (
+            isinstance(self.beta, int | float | np.number) and np.isfinite(self.beta) and self.beta > 0
+        ):
             raise ValueError(f"the penalty parameter beta must be positive and finite, got {self.beta!r}")
 
     def constraint(self, X: Array) -> Array:
         """``C(X) = X'MX`` (eq:c), shape (p, p)."""
+        if np.ndim(X) != 2 or len(X) != len(self.M):
+            raise ValueError(f"X must have shape ({len(self.M)}, p), the height of M, got {np.shape(X)}")
         return sym(X.T @ self.M @ X)
 
     def dissolve(self, X: Array) -> Array:
@@ -134,6 +153,8 @@ class Penalty:
         ValueError
             If M is singular to rounding (the paper assumes it positive definite), or f has no L_g.
         """
+        if isinstance(p, bool) or not isinstance(p, int | np.integer) or p < 1:
+            raise ValueError(f"p must be a whole number of at least 1, the columns of X, got {p!r}")
         spectrum = np.linalg.eigvalsh(self.M)
         smallest, largest = float(spectrum[0]), float(spectrum[-1])
         if smallest <= len(spectrum) * np.finfo(float).eps * largest:

@@ -97,15 +97,21 @@ class Quadratic:
 
     def value(self, X: Array) -> float:
         """f(X)."""
+        if np.ndim(X) != 2 or len(X) != len(self.A):
+            raise ValueError(f"X must have shape ({len(self.A)}, p), the height of A, got {np.shape(X)}")
         return float(np.vdot(X, self.A @ X)) / 2
 
     def gradient(self, X: Array) -> Array:
         """A X."""
+        if np.ndim(X) != 2 or len(X) != len(self.A):
+            raise ValueError(f"X must have shape ({len(self.A)}, p), the height of A, got {np.shape(X)}")
         product: Array = self.A @ X
         return product
 
     def hessian(self, X: Array, D: Array) -> Array:
         """A D."""
+        if np.ndim(D) != 2 or len(D) != len(self.A):
+            raise ValueError(f"D must have shape ({len(self.A)}, p), the height of A, got {np.shape(D)}")
         product: Array = self.A @ D
         return product
 
@@ -123,10 +129,18 @@ class Linear:
 
     def value(self, X: Array) -> float:
         """f(X)."""
+        if np.asarray(self.B).dtype.kind not in "iuf" or not np.isfinite(self.B).all():
+            raise ValueError(f"B must hold finite real numbers, got shape {np.shape(self.B)}; look for NaN or infinity")
+        if np.shape(X) != np.shape(self.B):
+            raise ValueError(f"X must have the shape {np.shape(self.B)} of B, got {np.shape(X)}")
         return float(np.vdot(self.B, X))
 
     def gradient(self, X: Array) -> Array:
         """B."""
+        if np.asarray(self.B).dtype.kind not in "iuf" or not np.isfinite(self.B).all():
+            raise ValueError(f"B must hold finite real numbers, got shape {np.shape(self.B)}; look for NaN or infinity")
+        if np.shape(X) != np.shape(self.B):
+            raise ValueError(f"X must have the shape {np.shape(self.B)} of B, got {np.shape(X)}")
         return np.broadcast_to(self.B, X.shape).copy()
 
     def hessian(self, X: Array, D: Array) -> Array:
@@ -161,6 +175,16 @@ class GCCA:
     ) -> None:
         covariance = np.asarray(covariance)
         _require_symmetric("covariance", covariance)
+        if covariance.dtype.kind != "f":
+            raise ValueError(
+                f"covariance must hold floats, got type {covariance.dtype}; integers would cut off what is computed of "
+                "them: pass covariance.astype(float)"
+            )
+        if (np.diagonal(covariance) < 0).any():
+            raise ValueError(
+                "covariance must have no negative variance, but its diagonal goes down to "
+                f"{np.diagonal(covariance).min():.3g}"
+            )
         require_sizes(sizes, len(covariance))
         _require_gcca(sizes, merit)
         self.covariance = covariance
@@ -203,6 +227,8 @@ class GCCA:
 
     def gradient(self, X: Array) -> Array:
         """Gradient of f: block i is ``-2 sum_j c_ij S_ij X_j diag(g'(t_ij))``."""
+        if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
+            raise ValueError(f"X must be an array of floats, got type {np.asarray(X).dtype}; use X.astype(float)")
         G = np.zeros_like(X)
         for i, j in self._pairs():
             slope = self.merit.slope(self._inner(i, j, X, X))
@@ -211,6 +237,8 @@ class GCCA:
 
     def hessian(self, X: Array, D: Array) -> Array:
         """Hessian of f at X applied to D (where |t_ij| = mu in no column)."""
+        if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
+            raise ValueError(f"X must be an array of floats, got type {np.asarray(X).dtype}; use X.astype(float)")
         H = np.zeros_like(X)
         for i, j in self._pairs():
             t = self._inner(i, j, X, X)
@@ -228,6 +256,11 @@ class GCCA:
 
     def _inner(self, i: int, j: int, X: Array, Y: Array) -> Array:
         """Per column ``x_r^[i]' S_ij y_r^[j]``, shape (p,)."""
+        if any(np.ndim(part) != 2 or len(part) != len(self.covariance) for part in (X, Y)):
+            raise ValueError(
+                f"X must have shape ({len(self.covariance)}, p), the height of the covariance, got {np.shape(X)} and "
+                f"{np.shape(Y)}"
+            )
         inner: Array = np.sum(X[self.slices[i]] * (self._block(i, j) @ Y[self.slices[j]]), axis=0)
         return inner
 

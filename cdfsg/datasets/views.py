@@ -83,11 +83,18 @@ class Views:
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        if isinstance(self.data, np.ma.MaskedArray) or not isinstance(self.data, np.ndarray):
+        if isinstance(self.data, np.ma.MaskedArray | np.matrix) or not isinstance(self.data, np.ndarray):
             raise ValueError(
                 f"{self.name}: data of type {type(self.data).__name__}: expected a plain numpy array; fill in or drop "
                 "masked rows, turn a sparse matrix into .toarray()"
             )
+        if not isinstance(self.provenance, Provenance):
+            raise ValueError(
+                f"{self.name}: provenance={self.provenance!r}: expected a Provenance, as "
+                'Provenance("my measurements", "none", "original")'
+            )
+        if not isinstance(self.centred, bool | np.bool_):
+            raise ValueError(f"{self.name}: centred={self.centred!r}: expected True or False")
         data = np.ascontiguousarray(self.data)
         if np.ndim(self.data) != 2 or len(data) < 2:
             raise ValueError(
@@ -101,13 +108,13 @@ class Views:
         given = tuple(self.sizes) if np.iterable(self.sizes) else ()  # a word is a tuple of letters
         whole = all(isinstance(size, int | np.integer) and size > 0 for size in given)
         sizes = tuple(map(int, given)) if whole else ()
-        if not sizes or sum(sizes) != data.shape[1]:
+        if not sizes or sum(sizes) != data.shape[1] or any(isinstance(size, bool) for size in given):
             raise ValueError(
                 f"{self.name}: sizes={self.sizes!r}: expected positive ints that sum to "
                 f"the {data.shape[1]} columns of data"
             )
         real = isinstance(self.scale, int | float | np.integer | np.floating)
-        if not (real and np.isfinite(self.scale) and self.scale > 0):
+        if isinstance(self.scale, bool) or not (real and np.isfinite(self.scale) and self.scale > 0):
             raise ValueError(
                 f"{self.name}: scale={self.scale!r}: expected a positive finite number; use 1.0 for none"
             )
