@@ -13,6 +13,7 @@ from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from cdfsg.datasets.views import Provenance, Views
 from cdfsg.linalg import Array, lane_gram
@@ -99,6 +100,8 @@ def generalised_eigenproblem(
     ValueError
         If the shapes are not equal, or a value is not finite.
     """
+    if not isinstance(centred, bool | np.bool_):
+        raise ValueError(f"{name}: centred={centred!r}: expected True or False")
     a, b = _table(name, "a", a), _table(name, "b", b)
     if a.shape != b.shape:
         raise ValueError(
@@ -155,14 +158,19 @@ class SampledLDA:
 
     def __init__(self, d: int, priors: Sequence[float] | Array, n_samples: float = inf) -> None:
         _require_width(d)
-        self.priors = np.asarray(priors, dtype=np.float64)
+        given = np.asarray(priors)
+        if given.dtype.kind not in "iuf":
+            raise ValueError(
+                f"priors must be two or more positive numbers that sum to 1, one per class, got {priors!r}"
+            )
+        self.priors = given.astype(np.float64)
         several = self.priors.ndim == 1 and len(self.priors) > 1
         if not (several and (self.priors > 0).all() and abs(self.priors.sum() - 1) < 1e-9):
             raise ValueError(
                 "priors must be two or more positive numbers that sum to 1, one per class, got "
                 f"{self.priors.tolist()}; of centred data they are views.mean[d:]"
             )
-        if not n_samples >= 2:
+        if not (isinstance(n_samples, int | float | np.number) and n_samples >= 2):
             raise ValueError(f"n_samples must be at least 2, got {n_samples!r}; leave it out for rows drawn afresh")
         self.n_samples = n_samples
         self.n = int(d)
@@ -241,6 +249,8 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
         If the lengths differ, a value is missing or not finite, there are fewer than two classes or a class has a
         single sample.
     """
+    if np.ma.is_masked(y):
+        raise ValueError(f"{name}: y has masked values: expected a label per row of X; drop such rows first")
     features, labels = _table(name, "X", X), np.asarray(y)
     if labels.shape != features.shape[:1]:
         raise ValueError(
@@ -250,7 +260,14 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
     missing = [i for i, label in enumerate(labels.tolist()) if label is None or label != label]
     if missing:
         raise ValueError(f"{name}: y[{missing[0]}] is {labels[missing[0]]}: expected a label; drop such rows first")
-    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    try:
+        classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in labels.tolist()})
+        raise ValueError(
+            f"{name}: y has labels of type {', '.join(kinds)}, which have no order: expected labels of one type, such "
+            "as whole numbers or strings"
+        ) from error
     if len(classes) < 2:
         raise ValueError(f"{name}: y has {len(classes)} class(es), {classes.tolist()}: expected two or more")
     if counts.min() < 2:
@@ -269,7 +286,16 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
 
 def _table(name: str, argument: str, values: ArrayLike) -> Array:
     """A finite matrix of numbers, refused by the name of its argument."""
-    table = np.asarray(values)
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name}: {argument} has masked values: expected none; drop or fill in such rows first")
+    if sparse.issparse(values):
+        raise ValueError(f"{name}: {argument} is sparse: expected an array of shape (N, d); use .toarray()")
+    try:
+        table = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"{name}: {argument} has rows of unequal lengths: expected numbers of shape (N, d), one row per sample"
+        ) from error
     if table.ndim != 2 or min(table.shape) < 1 or table.dtype.kind not in "iuf":
         raise ValueError(
             f"{name}: {argument} of shape {table.shape} and type {table.dtype}: expected numbers of shape (N, d), one "

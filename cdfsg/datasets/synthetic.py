@@ -75,8 +75,8 @@ def make_views(
     >>> canonical_correlations(views.covariance, views.sizes)[:2].round(6)
     array([0.9, 0.5])
     """
+    _check(n_samples, sizes, correlations, seed, exact, condition, offset)
     sizes, rho = tuple(sizes), np.asarray(correlations, dtype=np.float64)
-    _check(n_samples, sizes, rho, seed, exact, condition, offset)
     rng = np.random.default_rng(seed)
     latent = rng.standard_normal((n_samples, len(rho) + sum(sizes)))
     if exact:
@@ -116,28 +116,37 @@ def load_synthetic() -> Views:
 
 
 def _check(
-    n_samples: int, sizes: tuple[int, ...], rho: np.ndarray, seed: int, exact: bool, condition: float, offset: float
-) -> None:
+    n_samples: int, sizes: Sequence[int], correlations: Sequence[float], seed: int, exact: bool, condition: float,
+    offset: float,
+) -> None:  # fmt: skip
     if not _is_whole(n_samples, 2):
         raise ValueError(f"n_samples={n_samples!r}: expected a whole number of at least 2")
-    if len(sizes) < 2 or not all(_is_whole(size, 1) for size in sizes):
-        raise ValueError(f"sizes={sizes}: expected two or more view widths, whole and positive")
+    if not np.iterable(sizes) or len(sizes) < 2 or not all(_is_whole(size, 1) for size in sizes):
+        raise ValueError(f"sizes={sizes!r}: expected two or more view widths, whole and positive")
     if not _is_whole(seed, 0):
         raise ValueError(f"seed={seed!r}: expected a whole number of at least 0")
-    if rho.ndim != 1 or len(rho) > min(sizes) or not ((rho >= 0) & (rho <= 1)).all():
+    rho = np.asarray(correlations)
+    numbers = rho.ndim == 1 and (not rho.size or rho.dtype.kind in "iuf")
+    if not numbers or len(rho) > min(sizes) or not ((rho >= 0) & (rho <= 1)).all():
         raise ValueError(
-            f"correlations={rho.tolist()}: expected at most {min(sizes)} numbers in [0, 1], "
+            f"correlations={correlations!r}: expected at most {min(sizes)} numbers in [0, 1], "
             "no more than the smallest view has columns"
         )
+    if not isinstance(exact, bool | np.bool_):
+        raise ValueError(f"exact={exact!r}: expected True or False")
     if exact and n_samples <= len(rho) + sum(sizes):
         raise ValueError(
             f"n_samples={n_samples}: an exact sample of {sum(sizes)} columns and {len(rho)} correlations "
             f"needs more than {len(rho) + sum(sizes)} rows; draw more or set exact=False"
         )
-    if not (np.isfinite(condition) and condition >= 1):
-        raise ValueError(f"condition={condition}: expected a finite number of at least 1")
-    if not (np.isfinite(offset) and offset >= 0):
-        raise ValueError(f"offset={offset}: expected a finite number of at least 0")
+    if not (_is_real(condition) and np.isfinite(condition) and condition >= 1):
+        raise ValueError(f"condition={condition!r}: expected a finite number of at least 1")
+    if not (_is_real(offset) and np.isfinite(offset) and offset >= 0):
+        raise ValueError(f"offset={offset!r}: expected a finite number of at least 0")
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _is_whole(value: object, least: int) -> bool:
