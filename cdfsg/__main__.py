@@ -15,7 +15,19 @@ from joblib import Parallel, cpu_count, delayed
 
 from cdfsg.alone import Busy, alone
 from cdfsg.datasets import DATASETS, DownloadError, download, load, mediamill, nmnist
-from cdfsg.files import CACHE_ENVIRONMENT, FIGURES, KEPT, NOTEBOOKS, QUICK, RECORDS, ROOT, RUNS, is_intact, sweep
+from cdfsg.files import (
+    CACHE_ENVIRONMENT,
+    FIGURES,
+    KEPT,
+    NOTEBOOKS,
+    QUICK,
+    RECORDS,
+    ROOT,
+    RUNS,
+    is_intact,
+    named_folder,
+    sweep,
+)
 from cdfsg.paper import archive, distribute, exact, experiments
 from cdfsg.paper.compute import key_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
@@ -53,8 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a path may have letters that the terminal has not
-    _anchor_folders()
     try:
+        _anchor_folders()
         with _alone(arguments.command):
             arguments.action(arguments)
     except (ValueError, OSError, DownloadError, Busy) as error:
@@ -88,9 +100,8 @@ def _alone(command: str) -> Iterator[None]:
 def _anchor_folders() -> None:
     """Make folders that the environment names relative to here absolute: notebooks run in another folder."""
     for name in (CACHE_ENVIRONMENT, download.ENVIRONMENT, nmnist.ENVIRONMENT, mediamill.ENVIRONMENT):
-        folder = os.environ.get(name)
-        if folder and folder != mediamill.SURROGATE:
-            os.environ[name] = os.path.abspath(os.path.expanduser(folder))
+        if os.environ.get(name) != mediamill.SURROGATE and (folder := named_folder(name)):
+            os.environ[name] = str(folder.absolute())
 
 
 def _jobs(text: str) -> int:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cdfsg.datasets.download import say
-from cdfsg.files import try_lock
+from cdfsg.files import remedy, try_lock
 
 
 class Busy(RuntimeError):
@@ -25,9 +25,14 @@ def alone(path: Path, command: str) -> Iterator[None]:
     ------
     Busy
         If another process holds it.
+    OSError
+        If it cannot be made; the message says what to do.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise OSError(error.errno, f"{error.strerror}: '{path}'{remedy(error.errno, path)}") from error
     try:
         locked = try_lock(handle)
         if locked is False:

@@ -23,7 +23,7 @@ CACHE_ENVIRONMENT = "CDFSG_CACHE_DIR"
 ROOT = Path(__file__).resolve().parent.parent
 PAPER = ROOT / "data" / "paper"
 RECORDS = ROOT / "data" / "records"
-CACHE = Path(os.environ.get(CACHE_ENVIRONMENT) or ROOT / "data" / "cache").expanduser().absolute()
+CACHE = Path(os.path.expanduser(os.environ.get(CACHE_ENVIRONMENT) or ROOT / "data" / "cache")).absolute()
 RUNS = CACHE / "runs"
 KEPT = CACHE / "kept"
 QUICK = CACHE / "quick"
@@ -32,6 +32,7 @@ NOTEBOOKS = ROOT / "notebooks"
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
+_NO_FOLDER = {errno.EEXIST, errno.ENOTDIR, errno.ENOENT}
 _TEMPORARY = ".cdfsg.tmp"
 _SEAL = "# sha256:{}\n"
 _SEALED = re.compile(rb"# sha256:([0-9a-f]{64})\n\Z")
@@ -39,6 +40,21 @@ _SEALED = re.compile(rb"# sha256:([0-9a-f]{64})\n\Z")
 
 class Damaged(ValueError):
     """A file is not what was written; the message names it and says what to do."""
+
+
+def named_folder(variable: str) -> Path | None:
+    """The folder that an environment variable names; None if it is not set.
+
+    Raises
+    ------
+    ValueError
+        If it begins with the home folder of a user that there is not.
+    """
+    text = os.environ.get(variable)
+    folder = os.path.expanduser(text or "")
+    if folder.startswith("~"):
+        raise ValueError(f"{variable}={text}: no user of that name has a home folder; give the whole path")
+    return Path(folder) if text else None
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -65,18 +81,22 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             os.chmod(temporary, 0o644)  # mkstemp makes it private
             os.replace(temporary, path)  # before it is closed: until then it is locked
     except OSError as error:  # a full disk names no file by itself, mkstemp its own
-        raise OSError(error.errno, f"{error.strerror}: '{path}'{_remedy(error.errno, path)}") from error
+        raise OSError(error.errno, f"{error.strerror}: '{path}'{remedy(error.errno, path)}") from error
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
 
 
-def _remedy(number: int | None, path: Path) -> str:
+def remedy(number: int | None, path: Path) -> str:
+    """What to do about an error of the system in writing a file; empty if nothing is known."""
     if number in _FULL:
         return "; make room there, and the same command goes on from here"
     if number in _FORBIDDEN:
         other = f" or set {CACHE_ENVIRONMENT} to a folder that is" if path.is_relative_to(CACHE) else ""
         return f"; make its folder writable{other}"
+    if number in _NO_FOLDER:
+        other = f", or set {CACHE_ENVIRONMENT} to a folder" if path.is_relative_to(CACHE) else ""
+        return f"; {path.parent} must be a folder: move away what is in its place{other}"
     if number == errno.EISDIR:
         return "; a folder is where a file is to be written: move it away"
     return ""

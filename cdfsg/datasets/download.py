@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import io
-import os
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from cdfsg.files import sweep, write_atomically
+from cdfsg.files import named_folder, sweep, write_atomically
 
 ENVIRONMENT = "CDFSG_DATA_DIR"
 TIMEOUT = 20.0
@@ -59,9 +58,9 @@ def data_dir() -> Path:
         ``$CDFSG_DATA_DIR`` if set; else ``data/raw`` in the repository if the package is used from
         one (the folder above it has a ``pyproject.toml``); else ``~/.cache/cdfsg``.
     """
-    chosen = os.environ.get(ENVIRONMENT)
+    chosen = named_folder(ENVIRONMENT)
     if chosen:
-        return Path(chosen).expanduser()
+        return chosen
     root = Path(__file__).resolve().parents[2]
     if (root / "pyproject.toml").is_file():
         return root / "data" / "raw"

@@ -14,7 +14,7 @@ from cdfsg.datasets.download import data_dir, http, say
 from cdfsg.datasets.mediamill_surrogate import surrogate
 from cdfsg.datasets.multilabel import read_arff, read_svm
 from cdfsg.datasets.views import Provenance, Views
-from cdfsg.files import write_atomically
+from cdfsg.files import named_folder, write_atomically
 
 ENVIRONMENT = "CDFSG_MEDIAMILL"
 SURROGATE = "surrogate"
@@ -70,8 +70,9 @@ def load_mediamill() -> Views:
     chosen = os.environ.get(ENVIRONMENT)
     if chosen == SURROGATE:
         return surrogate(USED)
-    if chosen:
-        return _named(Path(chosen).expanduser())
+    path = named_folder(ENVIRONMENT)
+    if path:
+        return _named(path)
     found = _files_in(data_dir())
     if not found:
         try:
@@ -183,7 +184,7 @@ def _named(path: Path) -> Views:
         return _original([path])
     if path.suffix == ".npz":
         return _from_npz(path)
-    raise ValueError(f"{ENVIRONMENT}={path}: expected a folder, an .arff or an .npz file")
+    raise ValueError(f"{ENVIRONMENT}={path}: expected a folder, an .arff or an .npz file; {_REMEDY}")
 
 
 def _files_in(folder: Path) -> list[Path]:

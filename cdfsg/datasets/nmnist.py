@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import os
 import struct
 import time
 import zlib
@@ -13,7 +12,7 @@ import numpy as np
 from cdfsg.datasets.download import data_dir, say, verify
 from cdfsg.datasets.mnist import load_images
 from cdfsg.datasets.views import Provenance, Views
-from cdfsg.files import write_atomically
+from cdfsg.files import named_folder, write_atomically
 
 ENVIRONMENT = "CDFSG_NMNIST_DIR"
 FILES = ("mnist-with-awgn.mat", "mnist-with-motion-blur.mat", "mnist-with-reduced-contrast-and-awgn.mat")
@@ -68,8 +67,8 @@ def load_nmnist() -> Views:
     S. Basu et al.: Learning sparse feature representations using probabilistic quadtrees and deep
     belief nets, Neural Processing Letters 45 (2017).
     """
-    chosen = os.environ.get(ENVIRONMENT)
-    data, provenance = _published(Path(chosen).expanduser()) if chosen else _regenerated()
+    chosen = named_folder(ENVIRONMENT)
+    data, provenance = _published(chosen) if chosen else _regenerated()
     return Views("nmnist", data, (_PIXELS,) * 3, 1 / _WHITE, centred=True, provenance=provenance)
 
 
