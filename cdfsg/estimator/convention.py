@@ -99,6 +99,26 @@ def _free_factors(K: Array) -> Array:
     m, p = K.shape[0], K.shape[2]
     stacked = sym(K.transpose(0, 2, 1, 3).reshape(m * p, m * p))
     factors: Array = metrics.minimiser(stacked, (p,) * m, p).reshape(m, p, p)
+    own = np.einsum("iap,iiab,ibq->pq", factors, K, factors, optimize=True)
+    return factors if np.allclose(own, np.eye(p), atol=1e-6) else _factors_in_range(K)
+
+
+def _factors_in_range(K: Array) -> Array:
+    """The same where a view's projections are linearly dependent: the exact problem in their range alone.
+
+    The eigenvalues of the pencil are zero outside of it as well, where ``X'MX`` is zero, too.  Columns beyond the
+    largest rank of a view are zero: what would be the next ones there are the pairs found, with a negative sign.
+    """
+    m, p = K.shape[0], K.shape[2]
+    spectra = [np.linalg.eigh(sym(K[i, i])) for i in range(m)]
+    kept = [values > metrics.SPECTRUM_RTOL * values.max(initial=0.0) for values, _ in spectra]
+    roots = [vectors[:, some] * values[some] ** -0.5 for (values, vectors), some in zip(spectra, kept, strict=True)]
+    ends = np.cumsum([root.shape[1] for root in roots])
+    blocks = [[(roots[i].T @ K[i, j] @ roots[j]) * (i != j) for j in range(m)] for i in range(m)]
+    leading = np.linalg.eigh(sym(np.block(blocks)))[1][:, ::-1][:, : max(map(np.sum, kept))]
+    factors = np.zeros((m, p, p))
+    for factor, root, part in zip(factors, roots, np.split(leading, ends[:-1]), strict=True):
+        factor[:, : part.shape[1]] = root @ part
     return factors
 
 

@@ -3,7 +3,7 @@
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state, metadata_routing
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdfsg.estimator import steps
@@ -25,8 +26,12 @@ BATCH_SIZE = 100
 STEPS_PER_PASS = 40
 """Fewer minibatches in a pass than this, and they are made smaller, down to `LEAST_BATCH` rows."""
 LEAST_BATCH = 20
+ROUNDING = 1e-13
+"""Deviation of a projection, relative to its largest value, that is rounding: the projection is constant."""
 QUIET_SECONDS = 5.0
 """A pass that takes longer says in between how far it is, if verbose."""
+PUBLISHED = ("weights_", "means_", "scales_", "canonical_correlations_", "explained_covariance_")
+"""What `StochasticGCCA._publish` sets and depends on the weights."""
 STILL_GROWING = 0.05
 """A fit has not converged if the gains of its last passes promise to add more than this share."""
 
@@ -347,7 +352,15 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for part, scores in zip(parts, self._scores(blocks), strict=True):
                 part.append(scores.astype(source.dtype, copy=False))
         projected = [np.concatenate(part) for part in parts]
-        return np.concatenate(projected, axis=1) if len(source.tables) == 1 else projected
+        if len(source.tables) == 1:
+            return np.concatenate(projected, axis=1)
+        container = _get_output_config("transform", self)["dense"]
+        if container != "default":
+            raise ValueError(
+                f"set_output(transform={container!r}) asks for one table, but a list of views gives a list of arrays: "
+                "give one array and its view_sizes, or set_output(transform='default')"
+            )
+        return projected
 
     def score(self, views: Any, y: Any = None) -> float:
         """Total correlation captured on the rows given.
@@ -367,14 +380,21 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         source = self._source(views, at_least=2, reset=False)
-        rows, first, second = 0, np.zeros(1), np.zeros(1)
-        for blocks in source.batches(MEASURED_ROWS):
-            P = np.stack(self._scores(blocks), axis=1)
-            rows, first, second = rows + len(P), first + P.sum(axis=0), second + moments_of(P) * len(P)
-        mean, K = first / rows, second / rows
-        if self.center:
-            K = K - np.einsum("ip,jq->ijpq", mean, mean)
-        return total_correlation(K)
+        rows, shift, largest, first, second = 0, np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for blocks in source.batches(MEASURED_ROWS):
+                P = np.stack(self._scores(blocks), axis=1)
+                largest = np.maximum(largest, np.abs(P).max(axis=0))
+                if self.center:  # about a row: the square of a mean far from zero would cost all digits
+                    shift = P[0] if not rows else shift
+                    P = P - shift
+                rows, first, second = rows + len(P), first + P.sum(axis=0), second + moments_of(P) * len(P)
+            mean, K = first / rows, second / rows
+            if self.center:
+                K = K - np.einsum("ip,jq->ijpq", mean, mean)
+        _require_finite_moments(K)
+        varies = np.sqrt(np.maximum(np.einsum("iipp->ip", K), 0)) > ROUNDING * largest
+        return total_correlation(K * varies[:, None, :, None] * varies[None, :, None, :])
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the projections, view after view: ``view0_0``, ``view0_1``, ...
@@ -409,9 +429,12 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _source(self, views: Any, *, at_least: int, reset: bool | None = None) -> Source:
         """Read views, and hold them against those of the fit unless a new one begins."""
         reset = not hasattr(self, "_learner") if reset is None else reset
-        if not isinstance(views, list | tuple) and dimensions(views) == 2:
-            validate_data(self, views, reset=reset, skip_check_array=True)  # number and names of the columns
+        table = not isinstance(views, list | tuple) and dimensions(views) == 2
+        if table and not reset:
+            validate_data(self, views, reset=False, skip_check_array=True)  # number and names of the columns
         source = read_views(views, self.view_sizes, at_least=at_least)
+        if table and reset:
+            validate_data(self, views, reset=True, skip_check_array=True)
         names = _names(views) if isinstance(views, list | tuple) else None
         if reset:
             self.n_features_per_view_ = source.sizes
@@ -444,7 +467,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         if hasattr(make, "__next__"):
             return Stream(lambda: make, False, read)
-        return Stream(lambda: iter(make()), True, read)
+        return Stream(lambda: _iterator_of(make()), True, read)
 
     def _scores(self, blocks: list[Block]) -> list[Array]:
         """Projections of the rows on the weights, one array (l, p) per view."""
@@ -456,12 +479,13 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _begin(self, batch_size: int, source: Source | None) -> None:
         """Forget the fit there was; the data of the new one are known now, or with the first minibatch."""
-        order, start = check_random_state(self.random_state).randint(2**31 - 1, size=2)
+        order, start = _random_state(self.random_state).randint(2**31 - 1, size=2)
         self._order_seed, self._start_seed = int(order), int(start)
         self.batch_size_ = batch_size
         self.restarts_: list[Restart] = []
         self.n_epochs_, self.converged_, self._calls = 0, True, 0
-        self.__dict__.pop("_learner", None)
+        for name in ("_learner", *PUBLISHED):  # a fit that fails leaves no mixture of two
+            self.__dict__.pop(name, None)
         if source is not None:
             self._require_components(source.sizes)
 
@@ -541,7 +565,15 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             rows, K = rows + len(P), part if K is None else K + part
         if K is None:
             raise ValueError("the iterator gave no rows; if it was read before, make a new one")
-        return self._learner.settled(K / rows)
+        _require_finite_moments(K)
+        settled = self._learner.settled(K / rows)
+        spanned = int((np.einsum("iipp->p", settled.K) > 0.5).sum())
+        if spanned < len(settled.correlations):
+            raise ValueError(
+                f"the rows of every view span at most {spanned} directions, so that n_components={self.n_components} "
+                f"projections cannot be made orthonormal: expected at most {spanned}; ask for fewer, or give more rows"
+            )
+        return settled
 
     def _publish(self, settled: Settled) -> None:
         """Set what users read."""
@@ -620,6 +652,10 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             _require_whole(name, getattr(self, name), least)
         if self.batch_size != "auto":
             _require_whole("batch_size", self.batch_size, 2, "or 'auto'")
+        for name in ("center", "scale", "shuffle"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name}={getattr(self, name)!r}: expected True or False")
+        _random_state(self.random_state)
         for name, known in (("merit", MERITS), ("algorithm", ALGORITHMS)):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise ValueError(f"{name}={getattr(self, name)!r}: expected one of {', '.join(map(repr, known))}")
@@ -629,11 +665,12 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         require_positive(tracking=self.tracking)
         if self.tracking > 1:
             raise ValueError(f"tracking={self.tracking!r}: expected at most 1; the tracker extrapolates beyond")
-        if not (isinstance(self.tol, int | float | np.number) and 0 <= self.tol < np.inf):
+        number = isinstance(self.tol, int | float | np.number) and not isinstance(self.tol, bool)
+        if not (number and 0 <= self.tol < np.inf):
             raise ValueError(f"tol={self.tol!r}: expected a number that is not negative; 0 never ends early")
         callbacks = self.callbacks if isinstance(self.callbacks, list | tuple) else [self.callbacks]
         for callback in callbacks:
-            if callback is not None and not callable(callback):
+            if not callable(callback) and self.callbacks is not None:
                 raise ValueError(f"callbacks={self.callbacks!r}: expected callables, taking the estimator and progress")
 
 
@@ -684,6 +721,37 @@ def _names(views: Sequence[Any]) -> Array | None:
     if any(part is None or not all(isinstance(name, str) for name in part) for part in names):
         return None
     return np.concatenate([np.asarray(part, dtype=object) for part in names])
+
+
+def _iterator_of(made: Any) -> Iterator[Any]:
+    """An iterator of what a function of the user returned."""
+    if not isinstance(made, Iterable):
+        raise ValueError(
+            f"views is a function that returned {type(made).__name__}: expected one that returns an iterator of chunks "
+            "whenever it is called"
+        )
+    return iter(made)
+
+
+def _random_state(random_state: Any) -> np.random.RandomState:
+    try:
+        if isinstance(random_state, bool):
+            raise ValueError("a truth value")
+        state: np.random.RandomState = check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state={random_state!r}: expected None, a whole number in 0..2**32 - 1, or a "
+            "numpy.random.RandomState"
+        ) from error
+    return state
+
+
+def _require_finite_moments(K: Array) -> None:
+    if not np.isfinite(K).all():
+        raise ValueError(
+            "views has values so large that the squares of their projections overflow: expected values of the size of "
+            "those of the fit; look at the largest ones"
+        )
 
 
 def _require_whole(name: str, value: Any, least: int, other: str = "") -> None:

@@ -5,11 +5,13 @@ fit computes in.  What lies on a disk or behind Dask is read in runs of consecut
 """
 
 import mmap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
@@ -67,6 +69,13 @@ class Source:
             If a value is missing or infinite.
         """
         parts = [_rows_of(table, rows) for table in self.tables]
+        wanted = len(range(*rows.indices(self.n_samples))) if isinstance(rows, slice) else len(rows)
+        for number, (table, part) in enumerate(zip(self.tables, parts, strict=True)):
+            if part.shape != (wanted, table.shape[1]):
+                raise ValueError(
+                    f"a chunk of view {number} has shape {part.shape}: expected {(wanted, table.shape[1])}, as its "
+                    "Dask array states; call compute_chunk_sizes() on what Dask was not told the size of"
+                )
         blocks = [_converted(parts[table][:, columns], self.dtype) for table, columns in self.columns]
         for table in self.tables:
             _release(table)
@@ -155,6 +164,7 @@ def read_views(X: Any, view_sizes: Any, *, at_least: int = 1, name: str = "views
     ValueError
         If X is not what it should be; the message says what is expected.
     """
+    _require_view_sizes(view_sizes)
     listed = isinstance(X, list | tuple) and bool(X) and all(dimensions(v) == 2 for v in X)
     if view_sizes is None or listed:
         return _listed(X, view_sizes, at_least, name)
@@ -166,7 +176,12 @@ def read_views(X: Any, view_sizes: Any, *, at_least: int = 1, name: str = "views
 def dimensions(X: Any) -> int:
     """Number of dimensions of anything like an array, without reading it where it says so itself."""
     known = getattr(X, "ndim", None)
-    return known if isinstance(known, int) else np.asarray(X).ndim
+    if isinstance(known, int):
+        return known
+    try:
+        return np.asarray(X).ndim
+    except ValueError:  # rows of unequal lengths, which make an array of lists at most
+        return 1
 
 
 def is_stream(X: Any) -> bool:
@@ -203,6 +218,7 @@ def _listed(views: Any, view_sizes: Any, at_least: int, name: str) -> Source:
             "array with the views side by side, give their widths as view_sizes"
         )
     tables = [_table(view, at_least, f"view {i}") for i, view in enumerate(views)]
+    _require_one_order(views)
     rows = [int(table.shape[0]) for table in tables]
     if len(set(rows)) > 1:
         raise ValueError(
@@ -230,33 +246,110 @@ def _table(table: Any, at_least: int, name: str) -> Any:
             )
         if table.dtype.kind not in "iufb":
             raise ValueError(f"{name} is a Dask array of type {table.dtype}: expected real numbers")
+        _require_size(table.shape, at_least, name)
         return table
     if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
         raise ValueError(f"{name} has masked values: expected none missing; drop those rows or fill them in first")
+    if isinstance(table, np.matrix):
+        table = np.asarray(table)
+    if isinstance(table, pd.DataFrame):
+        _require_numbers(table, name)
+    elif not (sparse.issparse(table) and table.ndim == 2):
+        _require_table(table, name)
     try:
+        if sparse.issparse(table) and table.format in ("csr", "csc", "bsr"):
+            table.check_format()  # an index beyond the end would be read from anywhere in memory
         checked = check_array(
             table, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, ensure_min_samples=at_least,
             input_name=name,
         )  # fmt: skip
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}; expected real numbers in an array of shape (N, n_i)") from error
+    except (ValueError, TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}: {reason}; expected real numbers in an array of shape (N, n_i)") from error
     if checked.dtype.kind not in "iufb":
         raise ValueError(f"{name} of type {checked.dtype}: expected real numbers")
     return table if isinstance(table, np.ndarray) and table.dtype.kind in "iufb" else checked
 
 
-def _resolved(view_sizes: Any, total: int) -> tuple[int, ...]:
-    """Widths of the views in an array of `total` columns."""
+def _require_table(table: Any, name: str) -> None:
+    """Refuse what is no table of numbers by its shape or type, of anything but a DataFrame or a sparse matrix."""
+    if isinstance(table, str | bytes | PathLike):
+        raise ValueError(
+            f"{name} is {table!r}: expected real numbers in an array of shape (N, n_i); read the file first, as by "
+            "numpy.load or pandas.read_csv"
+        )
+    try:
+        kind = getattr(table, "dtype", None) or np.asarray(table).dtype
+    except ValueError as error:
+        raise ValueError(
+            f"{name} has rows of unequal lengths: expected real numbers in an array of shape (N, n_i)"
+        ) from error
+    if dimensions(table) != 2:
+        raise ValueError(
+            f"{name} of type {type(table).__name__} and shape {np.shape(table)}: expected real numbers in an array of "
+            "shape (N, n_i). Reshape your data, a single column by .reshape(-1, 1), a single row by .reshape(1, -1)"
+        )
+    if np.dtype(kind).kind in "SU":
+        raise ValueError(
+            f"{name} holds strings, type {kind}: expected real numbers in an array of shape (N, n_i); convert them by "
+            "astype(float)"
+        )
+
+
+def _require_numbers(table: pd.DataFrame, name: str) -> None:
+    """Refuse columns of words, dates and the like, and those that cannot be told apart, by their names."""
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise ValueError(f"{name} has several columns {twice!r}: expected unique names; rename them, or drop copies")
+    for column, kind in table.dtypes.items():
+        values = kind.categories.dtype if isinstance(kind, pd.CategoricalDtype) else kind
+        if not (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_object_dtype(values)):
+            raise ValueError(
+                f"{name} has the column {column!r} of type {kind}: expected real numbers; drop it, convert it by "
+                "astype(float), or encode it by pandas.get_dummies"
+            )
+
+
+def _require_size(shape: tuple[int, ...], at_least: int, name: str) -> None:
+    if shape[0] < at_least or shape[1] < 1:
+        raise ValueError(
+            f"{name} of shape {tuple(map(int, shape))}: expected at least {at_least} row{'s' * (at_least > 1)} and a "
+            "column"
+        )
+
+
+def _require_one_order(views: Sequence[Any]) -> None:
+    """Refuse DataFrames whose rows have the same labels in another order: row k of all views is one sample."""
+    frames = [(i, view.index) for i, view in enumerate(views) if isinstance(view, pd.DataFrame)]
+    for i, index in frames[1:]:
+        first = frames[0][1]
+        if len(index) == len(first) and not index.equals(first) and not len(index.symmetric_difference(first)):
+            raise ValueError(
+                f"view {i} has the row labels of view {frames[0][0]} in another order: expected the same order, since "
+                f"row k of all views is one sample; give view {i} as .loc[first.index], or drop the labels by "
+                "reset_index(drop=True)"
+            )
+
+
+def _require_view_sizes(view_sizes: Any) -> None:
+    if view_sizes is None or (isinstance(view_sizes, str) and view_sizes == "halves"):
+        return
     if isinstance(view_sizes, str):
-        if view_sizes != "halves":
-            raise ValueError(f"view_sizes={view_sizes!r}: expected widths such as (392, 392), 'halves' or None")
-        if total < 2:
-            raise ValueError(f"view_sizes='halves' needs at least two columns, but n_features = {total}")
-        return total // 2, total - total // 2
-    sizes = tuple(view_sizes) if isinstance(view_sizes, Iterable) else ()
+        raise ValueError(f"view_sizes={view_sizes!r}: expected widths such as (392, 392), 'halves' or None")
+    sizes = tuple(view_sizes) if isinstance(view_sizes, Sequence | np.ndarray) and np.ndim(view_sizes) else ()
     whole = all(isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0 for size in sizes)
     if len(sizes) < 2 or not whole:
         raise ValueError(f"view_sizes={view_sizes!r}: expected two or more positive whole numbers, one per view")
+
+
+def _resolved(view_sizes: Any, total: int) -> tuple[int, ...]:
+    """Widths of the views in an array of `total` columns, of `view_sizes` that were checked."""
+    if isinstance(view_sizes, str):
+        if total < 2:
+            raise ValueError(f"view_sizes='halves' needs at least two columns, but n_features = {total}")
+        return total // 2, total - total // 2
+    sizes = tuple(view_sizes)
     if sum(sizes) != total:
         raise ValueError(f"X has {total} features, but view_sizes={sizes} sum to {sum(sizes)}: expected {total}")
     return tuple(int(size) for size in sizes)
@@ -286,7 +379,7 @@ def _converted(block: Any, dtype: np.dtype[Any]) -> Block:
 
 
 def _stacked(blocks: list[Block]) -> Block:
-    return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.concatenate(blocks)
+    return sparse.vstack(blocks, format="csr") if any(map(sparse.issparse, blocks)) else np.concatenate(blocks)
 
 
 def _require_finite(block: Block, view: int) -> None:

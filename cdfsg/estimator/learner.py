@@ -128,7 +128,9 @@ class Learner:
         Diverged
             If every restart diverged.
         """
-        self.moments.update(blocks)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.moments.update(blocks)
+        self._require_squares(blocks[0].dtype)
         self._follow_deviations()
         batch = self.batch_of(blocks)
         if len(self._shares) < WARM_UP:
@@ -138,6 +140,18 @@ class Learner:
             self._start(batch)
         self._measure(batch)
         self._step(batch)
+
+    def _require_squares(self, dtype: np.dtype[np.floating]) -> None:
+        """Refuse columns whose deviations are too large or too small for their squares to be numbers of the type."""
+        seen = np.maximum(self.moments.high - self.moments.mean, self.moments.mean - self.moments.low)
+        least = float(np.finfo(dtype).tiny) ** 0.5
+        for i, view in enumerate(self.slices):
+            largest = float(seen[view].max())
+            if not np.isfinite(self.moments.squares[view]).all() or 0 < largest < least:
+                raise ValueError(
+                    f"view {i} has deviations from the mean of up to {largest:.3g}, whose squares {dtype} cannot hold: "
+                    "expected values nearer to 1; divide the view by a number, such as its largest deviation"
+                )
 
     def batch_of(self, blocks: list[Block]) -> Batch:
         """The rows in the coordinates of the iterate."""
