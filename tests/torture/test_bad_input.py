@@ -28,9 +28,9 @@ from scipy import sparse
 
 from cdfsg import __main__ as cli
 from cdfsg import metrics
-from cdfsg.datasets import Provenance, Views, load, load_mediamill, load_nmnist, make_views
+from cdfsg.datasets import Provenance, Views, data_dir, load, load_mediamill, load_nmnist, make_views
 from cdfsg.files import ROOT, write_atomically
-from cdfsg.linalg import inv_sqrt
+from cdfsg.linalg import inv_sqrt, truncated_inv_sqrt
 from cdfsg.merits import Huber, Identity, make_merit
 from cdfsg.paper.experiments import find
 from cdfsg.paper.measure import direct
@@ -154,6 +154,12 @@ BAD = {
     "views: an infinite scale": case(lambda: views(scale=np.inf), "scale=inf"),
     "views: the scale is a word": case(lambda: views(scale="1"), "scale='1'"),
     "views: a provenance of no known kind": case(lambda: Provenance("x", "sha256:0", "real"), "kind='real'"),
+    "views: a matrix of numpy's old kind": case(lambda: views(NUMBERS.view(np.matrix)), "data", "matrix"),
+    "views: widths that are truth values": case(lambda: views(NUMBERS[:, :2], (True, True)), "sizes=(True, True)"),
+    "views: a scale of True": case(lambda: views(scale=True), "scale=True"),
+    "views: the centring is a word": case(lambda: views(centred="no"), "centred='no'"),
+    "views: the centring of a copy is a word": case(lambda: views().with_centring("no"), "centred='no'"),
+    "views: no provenance": case(lambda: Views("x", NUMBERS, (2, 2), 1.0, True, None), "provenance=None"),
     "rows: one beyond the end": case(lambda: views().rows([6]), "row 6", "0..5"),
     "rows: a negative one": case(lambda: views().rows([0, -1]), "row -1", "0..5"),
     "rows: numbers with a fraction": case(lambda: views().rows([0.0, 1.0]), "index", "float64"),
@@ -188,6 +194,15 @@ BAD = {
     ),
     "make_views: a negative offset": case(lambda: make_views(9, (2, 2), [], 0, offset=-1.0), "offset=-1.0"),
     "make_views: a negative seed": case(lambda: make_views(9, (2, 2), [], -1), "seed=-1"),
+    "make_views: one number of columns": case(lambda: make_views(9, 4, [], 0), "sizes=4"),
+    "make_views: the correlation is a word": case(lambda: make_views(9, (2, 2), ["a"], 0), "correlations=['a']"),
+    "make_views: a complex correlation": case(lambda: make_views(9, (2, 2), [0.5j], 0), "correlations=[0.5j]"),
+    "make_views: no correlations": case(lambda: make_views(9, (2, 2), None, 0), "correlations=None"),
+    "make_views: the condition number is a word": case(
+        lambda: make_views(9, (2, 2), [], 0, condition="x"), "condition='x'"
+    ),
+    "make_views: the offset is a word": case(lambda: make_views(9, (2, 2), [], 0, offset="x"), "offset='x'"),
+    "make_views: exactness is a word": case(lambda: make_views(9, (2, 2), [], 0, exact="no"), "exact='no'"),
     "data sets: an unknown name": case(lambda: load("mnsit"), "'mnsit'"),
     "data sets: the name is a list": case(lambda: load(["digits"]), "['digits']"),
     "data sets: Mediamill's folder is not there": case(
@@ -195,6 +210,12 @@ BAD = {
     ),
     "data sets: n-MNIST's folder is not there": case(
         lambda: loaded(load_nmnist, "CDFSG_NMNIST_DIR", "/nonexistent"), "/nonexistent", "CDFSG_NMNIST_DIR"
+    ),
+    "data sets: Mediamill lies with a user that there is not": case(
+        lambda: loaded(load_mediamill, "CDFSG_MEDIAMILL", "~nobody.here/x"), "CDFSG_MEDIAMILL=~nobody.here/x"
+    ),
+    "data sets: the data folder of a user that there is not": case(
+        lambda: loaded(data_dir, "CDFSG_DATA_DIR", "~nobody.here/x"), "CDFSG_DATA_DIR=~nobody.here/x"
     ),
     # merits and problems
     "merit: an unknown name": case(lambda: make_merit("hubert", 0.1), "'hubert'"),
@@ -235,6 +256,24 @@ BAD = {
     "exact problem: a global Lipschitz constant with Huber's merit": case(
         lambda: GCCA(np.eye(4), (2, 2), Huber(0.1)).lipschitz, "huber merit"
     ),
+    "exact problem: a covariance of integers": case(
+        lambda: GCCA(np.eye(4, dtype=int), (2, 2), Identity()), "covariance", "int64"
+    ),
+    "exact problem: a negative variance": case(lambda: GCCA(-np.eye(4), (2, 2), Identity()), "covariance", "-1"),
+    "exact problem: X of another height": case(
+        lambda: GCCA(np.eye(4), (2, 2), Identity()).value(np.ones((9, 2))), "X must", "(9, 2)", "(4, p)"
+    ),
+    "exact problem: X of integers": case(
+        lambda: GCCA(np.eye(4), (2, 2), Identity()).gradient(np.ones((4, 2), int)), "X must", "int64"
+    ),
+    "quadratic: X of another height": case(
+        lambda: Quadratic(np.eye(3)).value(np.ones((2, 1))), "X must", "(2, 1)", "(3, p)"
+    ),
+    "quadratic: X is a vector": case(lambda: Quadratic(np.eye(3)).gradient(np.ones(3)), "X must", "(3,)"),
+    "linear: X of another shape": case(
+        lambda: Linear(np.ones((1, 1))).gradient(np.ones((3, 2))), "X must", "(1, 1)", "(3, 2)"
+    ),
+    "linear: complex numbers": case(lambda: Linear(np.ones((2, 1)) * 1j).value(np.ones((2, 1))), "B must", "(2, 1)"),
     "quadratic: a vector": case(lambda: Quadratic(np.ones(4)), "A must", "(4,)"),
     "quadratic: strings": case(lambda: Quadratic(np.full((2, 2), "a")), "A must", "<U1"),
     "quadratic: complex numbers": case(lambda: Quadratic(np.eye(2) * 1j), "A must", "complex128"),
@@ -243,6 +282,22 @@ BAD = {
     ),
     "penalty: beta of zero": case(lambda: Penalty(Linear(np.ones((2, 1))), np.eye(2), 0.0), "beta", "0.0"),
     "penalty: beta is a word": case(lambda: Penalty(Linear(np.ones((2, 1))), np.eye(2), "1"), "beta", "'1'"),
+    "penalty: a problem that is a class": case(lambda: Penalty(Quadratic, np.eye(2), 1.0), "problem", "Quadratic"),
+    "penalty: M holds words": case(
+        lambda: Penalty(Quadratic(np.eye(2)), np.eye(2).astype(str), 1.0), "M must", "<U32"
+    ),
+    "penalty: complex M": case(lambda: Penalty(Quadratic(np.eye(2)), np.eye(2) * 1j, 1.0), "M must", "complex128"),
+    "penalty: M has a negative diagonal": case(lambda: Penalty(Quadratic(np.eye(2)), -np.eye(2), 1.0), "M must", "-1"),
+    "penalty: a small M that is not symmetric": case(
+        lambda: Penalty(Quadratic(np.eye(2)), np.array([[1e-12, 1e-9], [0, 1e-12]]), 1.0), "M must", "1e-09"
+    ),
+    "penalty: beta of True": case(lambda: Penalty(Quadratic(np.eye(2)), np.eye(2), True), "beta", "True"),
+    "penalty: X of another height": case(
+        lambda: Penalty(Quadratic(np.eye(2)), np.eye(2), 1.0).value(np.ones((3, 1))), "X must", "(3, 1)", "(2, p)"
+    ),
+    "penalty: a threshold for no column": case(
+        lambda: Penalty(Quadratic(np.eye(2)), np.eye(2), 1.0).threshold(0), "p must", "got 0"
+    ),
     "penalty: a threshold with a singular M": case(
         lambda: Penalty(Quadratic(np.eye(2)), np.diag([0.0, 1.0]), 1.0).threshold(1), "positive definite M", "is 0"
     ),
@@ -264,6 +319,65 @@ BAD = {
     ),
     "metrics: eigenvalues of a covariance with NaN": case(
         lambda: metrics.generalised_eigenvalues(np.full((4, 4), np.nan), (2, 2)), "covariance", "NaN"
+    ),
+    "metrics: a single X": case(
+        lambda: metrics.compress(np.ones((4, 2)), np.eye(4), (2, 2)), "X must", "(4, 2)", "X[:, None]"
+    ),
+    "metrics: complex X": case(
+        lambda: metrics.compress(np.ones((4, 1, 2)) * 1j, np.eye(4), (2, 2)), "X must", "complex128"
+    ),
+    "metrics: a covariance that is not square": case(
+        lambda: metrics.canonical_correlations(np.ones((4, 3)), (2, 2)), "covariance", "(4, 3)"
+    ),
+    "metrics: a covariance of integers": case(
+        lambda: metrics.canonical_correlations(np.eye(4, dtype=int), (2, 2)), "covariance", "int64"
+    ),
+    "metrics: a complex covariance": case(
+        lambda: metrics.canonical_correlations(np.eye(4) * 1j, (2, 2)), "covariance", "complex128"
+    ),
+    "metrics: a covariance that is a list": case(
+        lambda: metrics.canonical_correlations([[1.0, 0.0], [0.0, 1.0]], (1, 1)), "covariance", "list"
+    ),
+    "metrics: a covariance that is not symmetric": case(
+        lambda: metrics.canonical_correlations(np.triu(np.ones((4, 4))), (2, 2)), "covariance", "by 1"
+    ),
+    "metrics: a negative variance": case(
+        lambda: metrics.canonical_correlations(-np.eye(4), (2, 2)), "covariance", "-1"
+    ),
+    "metrics: a covariance with correlations above 1": case(
+        lambda: metrics.canonical_correlations(np.array([[1.0, 5.0], [5.0, 1.0]]), (1, 1)), "covariance", "of 5"
+    ),
+    "metrics: sizes is a number": case(lambda: metrics.canonical_correlations(np.eye(4), 4), "sizes", "got 4"),
+    "metrics: a truncation above 1": case(
+        lambda: metrics.canonical_correlations(np.eye(4), (2, 2), rtol=2.0), "rtol", "2.0"
+    ),
+    "metrics: a truncation of NaN": case(
+        lambda: metrics.canonical_correlations(np.eye(4), (2, 2), rtol=np.nan), "rtol", "nan"
+    ),
+    "metrics: a negative ridge": case(lambda: metrics.ridged(np.eye(4), (2, 2), -5.0), "ridge", "-5.0"),
+    "metrics: half a column of a minimiser": case(
+        lambda: metrics.minimiser(np.eye(4), (2, 2), 1.5), "p must", "got 1.5"
+    ),
+    "metrics: a bound for more columns than eigenvalues": case(
+        lambda: metrics.objective_bound(np.ones(3), 9, 2, Identity()), "p must", "1..3", "got 9"
+    ),
+    "metrics: a bound for one view": case(
+        lambda: metrics.objective_bound(np.ones(3), 1, 1, Huber(0.1)), "m must", "got 1"
+    ),
+    "metrics: moments of another shape": case(lambda: metrics.tcc(np.eye(2)), "K must", "(2, 2)"),
+    "metrics: a factor of another shape": case(
+        lambda: metrics.transform(np.ones((2, 2, 1, 2, 2)), np.eye(3)), "N must", "(1, 2, 2)", "(3, 3)"
+    ),
+    "metrics: the merit is a word": case(
+        lambda: metrics.objective(np.ones((2, 2, 1, 2, 2)), "identity"), "merit", "'identity'"
+    ),
+    "metrics: a single matrix to orthogonalise": case(
+        lambda: metrics.orthogonalise(np.eye(2)), "C must", "(2, 2)", "C[None]"
+    ),
+    "linalg: an inverse root of a vector": case(lambda: inv_sqrt(np.ones(3)), "inv_sqrt", "(3,)"),
+    "linalg: an inverse root of words": case(lambda: inv_sqrt(np.eye(2).astype(str)), "inv_sqrt", "<U32"),
+    "linalg: a truncated inverse root with NaN": case(
+        lambda: truncated_inv_sqrt(np.full((2, 2), np.nan), 1e-10), "truncated_inv_sqrt", "NaN"
     ),
     "linalg: an inverse root of a singular matrix": case(lambda: inv_sqrt(np.diag([0.0, 1.0])), "eigenvalue is 0"),
     "linalg: an inverse root with NaN": case(lambda: inv_sqrt(np.full((2, 2), np.nan)), "inv_sqrt", "NaN"),
@@ -306,15 +420,33 @@ BAD = {
         lambda: run(CDFSG(), SMALL, np.ones((60, 7)), np.ones((7, 1, 1)), {"s1": [1], "s2": [1]}, 2, 1),
         "views", "ndarray",
     ),
+    "solver: masked values in X0": case(
+        lambda: go(X0=np.ma.masked_less(np.arange(14.0).reshape(7, 1, 2), 3)), "X0", "masked"
+    ),
+    "solver: an exact problem": case(lambda: go(problem=GCCA(np.eye(7), (4, 3), Identity())), "problem", "GCCA"),
+    "solver: settings that are no mapping": case(
+        lambda: run(CDFSG(), SMALL, small(), np.ones((7, 1, 2)), 3, 10, 5), "settings", "s1, s2", "got 3"
+    ),
+    "solver: sharing is a word": case(lambda: go(shared="no"), "shared", "'no'"),
+    "solver: no type": case(lambda: go(dtype=None), "dtype"),
+    "solver: an order of True": case(lambda: go(order=True), "order", "True"),
+    "solver: one number for the trace": case(lambda: go(trace_at=3), "trace_at", "got 3"),
+    "solver: half a step in the trace": case(lambda: go(trace_at=[1.5]), "trace_at", "[1.5]"),
     "solver: its name in place of it": case(
         lambda: run("CDFSG", SMALL, small(), np.ones((7, 1, 2)), {}, 2, 1), "solver", "'CDFSG'"
     ),
     "start: no column": case(lambda: initial_points(CDFSG(), 7, 0, [1]), "p must", "got 0"),
     "start: more columns than rows": case(lambda: initial_points(CDFSG(), 7, 8, [1]), "p must", "1..7", "got 8"),
     "start: half a column": case(lambda: initial_points(CDFSG(), 7, 1.5, [1]), "p must", "got 1.5"),
+    "start: a column of True": case(lambda: initial_points(CDFSG(), 7, True, [1]), "p must", "True"),
+    "start: half a row": case(lambda: initial_points(CDFSG(), 7.5, 2, [1]), "n must", "7.5"),
+    "start: one seed": case(lambda: initial_points(CDFSG(), 7, 2, 5), "seeds", "[5]"),
+    "start: a seed of True": case(lambda: initial_points(CDFSG(), 7, 2, [True]), "seeds", "True"),
+    "start: no solver": case(lambda: initial_points(None, 7, 2, [1]), "solver", "None"),
     "start: no seed": case(lambda: initial_points(CDFSG(), 7, 2, []), "seeds is empty"),
     "start: a negative seed": case(lambda: initial_points(CDFSG(), 7, 2, [-1]), "seed", "-1"),
     "CDFSG: beta of zero": case(lambda: CDFSG(beta=0.0), "beta", "0.0"),
+    "CDFSG: beta of True": case(lambda: CDFSG(beta=True), "beta", "True"),
     "CDFSG: a negative beta": case(lambda: CDFSG(beta=-0.1), "beta", "-0.1"),
     "CDFSG: beta is a word": case(lambda: CDFSG(beta="0.1"), "beta", "'0.1'"),
     "CDFSG-Ada: a decay of 1": case(lambda: CDFSGAda(eta1=1.0), "eta1", "1.0"),
@@ -382,6 +514,10 @@ def fit(views=None, **parameters):
     return StochasticGCCA(**{"random_state": 0, "n_epochs": 1} | parameters).fit(some)
 
 
+def noise(columns):
+    return np.random.default_rng(columns).normal(size=(60, columns))
+
+
 def frame(*names):
     return pd.DataFrame(np.random.default_rng(0).normal(size=(60, len(names))), columns=list(names))
 
@@ -389,6 +525,57 @@ def frame(*names):
 ESTIMATOR = {
     "estimator: zero views": case(lambda: fit([]), "views", "0 views"),
     "estimator: one view": case(lambda: fit([LEFT]), "views", "1 view"),
+    "estimator: a dict of views": case(lambda: fit({"a": LEFT, "b": RIGHT}), "views", "dict"),
+    "estimator: a path in place of a view": case(lambda: fit(["left.npy", RIGHT]), "view 0", "'left.npy'"),
+    "estimator: a view of three dimensions": case(
+        lambda: fit([NUMBERS.reshape(6, 2, 2), RIGHT]), "view 0", "(6, 2, 2)"
+    ),
+    "estimator: rows of unequal lengths": case(lambda: fit([[[1, 2], [3]] * 3, RIGHT]), "view 0", "unequal lengths"),
+    "estimator: a column of dates": case(
+        lambda: fit([frame("a").assign(day=pd.Timestamp(0)), frame("c")]), "view 0", "'day'", "datetime64"
+    ),
+    "estimator: a column of strings": case(
+        lambda: fit([frame("a").astype(str), frame("c")]), "view 0", "'a'", "str"
+    ),
+    "estimator: two columns of one name": case(lambda: fit([frame("a", "a"), frame("c")]), "view 0", "'a'"),
+    "estimator: the rows of a frame in another order": case(
+        lambda: fit([frame("a"), frame("c")[::-1]]), "view 1", "another order"
+    ),
+    "estimator: numbers beyond double precision": case(
+        lambda: fit([np.full((6, 2), 10**400, dtype=object), RIGHT]), "view 0"
+    ),
+    "estimator: a sparse view with an index beyond its end": case(
+        lambda: fit([sparse.csr_array((np.ones(6), np.full(6, 9), np.arange(7)), shape=(6, 2)), RIGHT]), "view 0", "< 2"
+    ),
+    "estimator: numbers whose squares are too large": case(
+        lambda: fit([noise(2) * 1e200, noise(2)]), "view 0", "e+200", "float64"
+    ),
+    "estimator: numbers whose squares are too small": case(
+        lambda: fit([noise(2), noise(2) * 1e-200]), "view 1", "e-200", "float64"
+    ),
+    "estimator: fewer directions than components": case(
+        lambda: fit([noise(2)[:, [0, 1, 0]], noise(2)[:, [1, 0, 0]]], n_components=3), "n_components=3", "at most 2"
+    ),
+    "estimator: a function that returns no iterator": case(lambda: fit(lambda: None), "views", "NoneType"),
+    "estimator: the centring is a word": case(lambda: fit(center="no"), "center='no'"),
+    "estimator: the scaling is no truth value": case(lambda: fit(scale=None), "scale=None"),
+    "estimator: the shuffling is a word": case(lambda: fit(shuffle="no"), "shuffle='no'"),
+    "estimator: a step of True": case(lambda: fit(step_size=True), "step_size", "True"),
+    "estimator: a tolerance of True": case(lambda: fit(tol=True), "tol=True"),
+    "estimator: the seed is a word": case(lambda: fit(random_state="x"), "random_state='x'"),
+    "estimator: a negative seed": case(lambda: fit(random_state=-1), "random_state=-1"),
+    "estimator: one of the callbacks is none": case(lambda: fit(callbacks=[None]), "callbacks=[None]"),
+    "estimator: a number of widths beside a list": case(lambda: fit(view_sizes=7), "view_sizes=7"),
+    "estimator: an unknown word beside a list": case(lambda: fit(view_sizes="thirds"), "view_sizes='thirds'"),
+    "estimator: a table of a list of views": case(
+        lambda: fit().set_output(transform="pandas").transform([noise(4), noise(3)]), "set_output", "view_sizes"
+    ),
+    "estimator: a score of numbers whose squares are too large": case(
+        lambda: fit().score([noise(4) * 1e300, noise(3)]), "views", "overflow"
+    ),
+    "estimator: a calibration on rows that are all alike": case(
+        lambda: fit(n_components=2).calibrate([np.ones((9, 4)), np.ones((9, 3))]), "n_components=2", "at most 1"
+    ),
     "estimator: one array without widths": case(lambda: fit(NUMBERS), "views", "view_sizes"),
     "estimator: a single row": case(lambda: fit([LEFT[:1], RIGHT[:1]]), "view 0", "minimum of 2"),
     "estimator: no row": case(lambda: fit([LEFT[:0], RIGHT[:0]]), "view 0", "0 sample"),
@@ -472,6 +659,30 @@ EIGENPROBLEMS = {
     ),
     "eigenproblem: strings": case(
         lambda: eigenproblems.generalised_eigenproblem(NUMBERS, NUMBERS.astype(str)), "b of shape (6, 4)", "<U"
+    ),
+    "eigenproblem: rows of unequal lengths": case(
+        lambda: eigenproblems.generalised_eigenproblem([[1, 2], [3]], [[1, 2], [3]]), "a has", "unequal lengths"
+    ),
+    "eigenproblem: masked values": case(
+        lambda: eigenproblems.generalised_eigenproblem(NUMBERS, np.ma.masked_less(NUMBERS, 3)), "b has", "masked"
+    ),
+    "eigenproblem: a sparse matrix": case(
+        lambda: eigenproblems.generalised_eigenproblem(sparse.csr_array(NUMBERS), NUMBERS), "a is sparse"
+    ),
+    "eigenproblem: the centring is a word": case(
+        lambda: eigenproblems.generalised_eigenproblem(NUMBERS, NUMBERS, centred="no"), "centred='no'"
+    ),
+    "discriminant analysis: labels without an order": case(
+        lambda: eigenproblems.discriminant_analysis(NUMBERS, np.array([1, "a"] * 3, dtype=object)), "y has", "int, str"
+    ),
+    "discriminant analysis: masked labels": case(
+        lambda: eigenproblems.discriminant_analysis(NUMBERS, np.ma.masked_equal([0, 1] * 3, 1)), "y has", "masked"
+    ),
+    "discriminant analysis: frequencies that are words": case(
+        lambda: eigenproblems.SampledLDA(3, ["a", "b"]), "priors", "['a', 'b']"
+    ),
+    "discriminant analysis: the number of rows is a word": case(
+        lambda: eigenproblems.SampledLDA(3, [0.5, 0.5], "x"), "n_samples", "'x'"
     ),
     "discriminant analysis: a label too few": case(
         lambda: eigenproblems.discriminant_analysis(NUMBERS, [0, 0, 0, 1, 1]), "y of shape (5,)", "(6,)"
@@ -721,6 +932,45 @@ def test_finite_numbers_whose_squares_are_not_are_reported_as_diverged_and_nothi
     data = views(np.random.default_rng(0).normal(size=(60, 4)) * 1e200)
     lane = go(name, data)
     assert lane.stopped_at[0] > 0 and np.isnan(lane.X).all()
+
+
+@WORKS
+def test_a_score_of_rows_far_from_the_mean_loses_no_digits_and_constant_rows_have_none():
+    left, right = noise(4), noise(4)[:, :3] + noise(3)
+    model = fit([left, right], n_components=2, n_epochs=3)
+    # 1e-6: the mean of 1e9 leaves seven digits of the data.
+    np.testing.assert_allclose(model.score([left + 1e9, right]), model.score([left, right]), atol=1e-6)
+    assert model.score([np.full((60, 4), 0.1), np.full((60, 3), 0.3)]) == 0
+    assert model.score([np.full((60, 4), 0.1), right]) == 0
+
+
+@WORKS
+@pytest.mark.parametrize("third", [0, 1], ids=["a copy", "a constant"])
+def test_components_beyond_the_rank_of_a_view_lie_in_the_other_one_and_have_no_correlation(third):
+    left, two = noise(4), noise(4)[:, :2] + noise(2)
+    right = np.column_stack([two, [two[:, 0], np.ones(60)][third]])
+    model = fit([left, right], n_components=3, n_epochs=3)
+    views_and_weights = zip((left, right), model.weights_, strict=True)
+    constraint = sum(w.T @ np.cov(view.T, bias=True) @ w for view, w in views_and_weights)
+    np.testing.assert_allclose(constraint, np.eye(3), atol=1e-9)
+    assert (np.abs(model.canonical_correlations_[:2]) > 0.1).all() and abs(model.canonical_correlations_[2]) < 1e-6
+
+
+@WORKS
+def test_chunks_that_turn_from_dense_to_sparse_give_the_numbers_of_dense_ones():
+    left, right = noise(4), noise(3)
+    as_they_are = [[left[:30], right[:30]], [sparse.csr_array(left[30:]), right[30:]]]
+    dense = fit(iter([[left[:30], right[:30]], [left[30:], right[30:]]]))
+    np.testing.assert_allclose(fit(iter(as_they_are)).weights_[0], dense.weights_[0], atol=1e-9)
+
+
+@WORKS
+def test_a_fit_that_fails_leaves_no_mixture_with_the_one_before():
+    model = fit()
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit([np.full((60, 2), np.nan), noise(3)])
+    with pytest.raises(ValueError, match="not fitted"):
+        model.transform([noise(4), noise(3)])
 
 
 if __name__ == "__main__":
