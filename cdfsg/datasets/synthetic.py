@@ -129,7 +129,7 @@ def _check(
     numbers = rho.ndim == 1 and (not rho.size or rho.dtype.kind in "iuf")
     if not numbers or len(rho) > min(sizes) or not ((rho >= 0) & (rho <= 1)).all():
         raise ValueError(
-            f"correlations={correlations!r}: expected at most {min(sizes)} numbers in [0, 1], "
+            f"correlations={rho.tolist()}: expected at most {min(sizes)} numbers in [0, 1], "
             "no more than the smallest view has columns"
         )
     if not isinstance(exact, bool | np.bool_):

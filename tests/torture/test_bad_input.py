@@ -554,7 +554,7 @@ ESTIMATOR = {
         lambda: fit([noise(2), noise(2) * 1e-200]), "view 1", "e-200", "float64"
     ),
     "estimator: fewer directions than components": case(
-        lambda: fit([noise(2)[:, [0, 1, 0]], noise(2)[:, [1, 0, 0]]], n_components=3), "n_components=3", "at most 2"
+        lambda: fit([noise(4)[:, [0, 1, 0]], noise(2)[:, [1, 0, 0]]], n_components=3), "n_components=3", "at most 2"
     ),
     "estimator: a function that returns no iterator": case(lambda: fit(lambda: None), "views", "NoneType"),
     "estimator: the centring is a word": case(lambda: fit(center="no"), "center='no'"),
