@@ -175,7 +175,8 @@ def run(
         raise ValueError(f"views must be a Views, got {type(views).__name__}; make one of the table, see Views")
     if isinstance(problem, type | str) or not hasattr(problem, "gradient_factor"):
         raise ValueError(
-            f"problem must be a sampled problem, got {type(problem).__name__}; make one, as by SampledGCCA(views.sizes, Identity())"
+            f"problem must be a sampled problem, got {type(problem).__name__}; make one, as by "
+            "SampledGCCA(views.sizes, Identity())"
         )
     if not isinstance(settings, Mapping):
         raise ValueError(
