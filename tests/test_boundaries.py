@@ -94,7 +94,7 @@ def test_the_threshold_is_inversely_proportional_to_the_scale_of_m():
         assert Penalty(problem, scale * M, 1.0).threshold(2) == pytest.approx(expected / scale)
 
 
-@pytest.mark.parametrize("M", [np.zeros((3, 3)), np.diag([1e-17, 1.0, 1.0]), np.diag([-1.0, 1.0, 1.0])])
+@pytest.mark.parametrize("M", [np.zeros((3, 3)), np.diag([1e-17, 1.0, 1.0]), 1.0 - np.eye(3)])
 def test_a_singular_constraint_matrix_has_no_threshold(M):
     with pytest.raises(ValueError, match="positive definite M"):
         Penalty(Quadratic(np.eye(3)), M, 1.0).threshold(1)
