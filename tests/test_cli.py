@@ -1,4 +1,5 @@
 import os
+import re
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
@@ -148,7 +149,7 @@ def test_a_damaged_record_is_named_and_its_block_run_again(call, folders):
     victim.write_bytes(victim.read_bytes()[:100])
     status, _, err = call("run", "--jobs", "1")
     assert status == 0 and f"{victim} does not end with a checksum" in err and "its block is run again" in err
-    assert "1 of 5 blocks to run" in err
+    assert re.search(r"\b1 of \d blocks to run", err)  # of which stage the block is depends on its key
     assert "blocks to run" not in call("run", "--jobs", "1")[2]
 
 
