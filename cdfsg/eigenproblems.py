@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from cdfsg.checks import is_whole
 from cdfsg.datasets.views import Provenance, Views
 from cdfsg.linalg import Array, lane_gram
 
@@ -311,5 +312,5 @@ def _table(name: str, argument: str, values: ArrayLike) -> Array:
 
 
 def _require_width(d: int) -> None:
-    if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1:
+    if not is_whole(d, 1):
         raise ValueError(f"d must be a positive whole number, the number of rows of X, got {d!r}")

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdfsg.checks import require_finite, require_square
+
 Array = NDArray[Any]
 
 
@@ -41,11 +43,7 @@ def inv_sqrt(a: Array) -> Array:
     NotPositiveDefiniteError
         If `a` holds a non-finite entry or an eigenvalue that is not positive; the message names it.
     """
-    if np.ndim(a) < 2 or a.shape[-1] != a.shape[-2] or not a.size or a.dtype.kind not in "biuf":
-        raise ValueError(
-            f"inv_sqrt needs square matrices of real numbers, (..., p, p), got shape {np.shape(a)} and type "
-            f"{np.asarray(a).dtype}"
-        )
+    require_square("a", a)
     if not np.isfinite(a).all():
         raise NotPositiveDefiniteError("inv_sqrt needs finite entries, but the matrix holds NaN or infinity")
     values, vectors = np.linalg.eigh(sym(a))
@@ -67,11 +65,8 @@ def truncated_inv_sqrt(a: Array, rtol: float) -> Array:
     rtol : float
         Eigenvalues at or below ``rtol`` times the largest count as zero, and so does their inverse root.
     """
-    if np.ndim(a) != 2 or a.shape[0] != a.shape[1] or a.dtype.kind not in "biuf" or not np.isfinite(a).all():
-        raise ValueError(
-            f"truncated_inv_sqrt needs a square matrix of finite real numbers, got shape {np.shape(a)} and type "
-            f"{np.asarray(a).dtype}; look for NaN or infinity"
-        )
+    require_square("a", a)
+    require_finite("a", a)
     values, vectors = np.linalg.eigh(sym(a))
     kept = values > rtol * values.max(initial=0.0)
     roots = np.zeros_like(values)
@@ -97,49 +92,6 @@ def lane_gram(left: Array, right: Array) -> Array:
     """``left' right`` in every lane: (rows, lanes, p) and (rows, lanes, q) give (lanes, p, q)."""
     gram: Array = left.transpose(1, 2, 0) @ right.transpose(1, 0, 2)
     return gram
-
-
-def require_positive(**numbers: float) -> None:
-    """Refuse what is not a positive finite number.
-
-    Raises
-    ------
-    ValueError
-        The message names the number and its value.
-    """
-    for name, value in numbers.items():
-        if isinstance(value, bool) or not (
-            isinstance(value, int | float | np.integer | np.floating) and np.isfinite(value) and value > 0
-        ):
-            raise ValueError(f"{name} must be a positive finite number, got {value!r}")
-
-
-def require_real(name: str, a: Array) -> None:
-    """Refuse an array that does not hold real numbers.
-
-    Raises
-    ------
-    ValueError
-        The message names the array and its type.
-    """
-    if a.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold real numbers, got type {a.dtype}; convert it first, as by astype(float)")
-
-
-def require_sizes(sizes: tuple[int, ...], total: int | None = None) -> None:
-    """Refuse view sizes that do not cut `total` rows, where it is given, into views.
-
-    Raises
-    ------
-    ValueError
-        The message names the sizes and what they must sum to.
-    """
-    whole = isinstance(sizes, tuple | list) and all(
-        isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0 for size in sizes
-    )
-    if not whole or not sizes or (total is not None and sum(sizes) != total):
-        meant = "" if total is None else f" and sum to {total}"
-        raise ValueError(f"view sizes must be positive whole numbers{meant}, one per view, got {sizes!r}")
 
 
 def view_slices(sizes: tuple[int, ...]) -> tuple[slice, ...]:

@@ -7,13 +7,24 @@ so they are computed once (`compress`) and right-multiplying X by N turns each i
 
 import numpy as np
 
+from cdfsg.checks import (
+    require_compressed,
+    require_covariance,
+    require_floats,
+    require_not_negative,
+    require_real,
+    require_shape,
+    require_share,
+    require_sizes,
+    require_square,
+    require_whole,
+)
 from cdfsg.linalg import (
     Array,
     NotPositiveDefiniteError,
     eye_like,
     inv_sqrt,
     lane_gram,
-    require_sizes,
     sym,
     truncated_inv_sqrt,
     view_slices,
@@ -39,22 +50,12 @@ def compress(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
     -------
     array (m, m, lanes, p, p), float64
     """
-    if not isinstance(X, np.ndarray) or X.ndim != 3 or X.dtype.kind not in "iuf":
-        raise ValueError(
-            f"X must be an array of real numbers of shape (n, lanes, p), got shape {np.shape(X)} and type "
-            f"{np.asarray(X).dtype}; a single X is X[:, None]"
-        )
-    if not isinstance(covariance, np.ndarray) or covariance.dtype.kind != "f" or covariance.ndim != 2:
-        raise ValueError(
-            f"the covariance must be a matrix of floats, got {type(covariance).__name__} of shape "
-            f"{np.shape(covariance)} and type {getattr(covariance, 'dtype', 'object')}; take Views.covariance"
-        )
-    if covariance.shape[0] != covariance.shape[1]:
-        raise ValueError(f"the covariance must be a square matrix, got shape {covariance.shape}")
+    require_floats("covariance", covariance)
+    require_square("covariance", covariance)
+    require_shape("X", X, (len(covariance), "lanes", "p"), "the height of the covariance")
+    require_real("X", X)
     n, lanes, p = X.shape
     require_sizes(sizes, len(covariance))
-    if n != len(covariance):
-        raise ValueError(f"X has {n} rows, but the covariance {len(covariance)}; give X of shape (n, lanes, p)")
     X = X.astype(np.float64)
     views = view_slices(sizes)
     K = np.empty((len(views), len(views), lanes, p, p))
@@ -67,18 +68,15 @@ def compress(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
 
 def transform(K: Array, N: Array) -> Array:
     """The compressed matrices of ``X N``: ``N' K_ij N`` with N of shape (lanes, p, p)."""
-    if np.ndim(K) != 5:
-        raise ValueError(f"K must have shape (m, m, lanes, p, p), got {np.shape(K)}; compress makes it")
-    if np.shape(N) != K.shape[2:]:
-        raise ValueError(f"N must have shape {K.shape[2:]}, (lanes, p, p) as those of K, got {np.shape(N)}")
+    require_compressed(K)
+    require_shape("N", N, K.shape[2:], "a factor per lane of K")
     product: Array = np.swapaxes(N, -1, -2) @ K @ N
     return product
 
 
 def constraint(K: Array) -> Array:
     """``X'MX = sum_i K_ii``, shape (lanes, p, p)."""
-    if np.ndim(K) != 5:
-        raise ValueError(f"K must have shape (m, m, lanes, p, p), got {np.shape(K)}; compress makes it")
+    require_compressed(K)
     total: Array = np.einsum("iilab->lab", K)
     return total
 
@@ -101,8 +99,7 @@ def spectral_feasibility(K: Array) -> Array:
 
 def objective(K: Array, merit: Merit, weights: Array | None = None) -> Array:
     """Fval: ``- sum_r sum_{i != j} c_ij g(t_ij,r)`` (p:GCCA) per lane, shape (lanes,)."""
-    if np.ndim(K) != 5:
-        raise ValueError(f"K must have shape (m, m, lanes, p, p), got {np.shape(K)}; compress makes it")
+    require_compressed(K)
     if isinstance(merit, type | str) or not hasattr(merit, "value"):
         raise ValueError(f"merit must be a merit function, got {merit!r}; cdfsg.merits.make_merit finds one by name")
     t = np.diagonal(K, axis1=-2, axis2=-1)
@@ -121,8 +118,7 @@ def tcc(K: Array) -> Array:
     ValueError
         For more than two views, where the paper defines no TCC.
     """
-    if np.ndim(K) != 5:
-        raise ValueError(f"K must have shape (m, m, lanes, p, p), got {np.shape(K)}; compress makes it")
+    require_compressed(K)
     _require_two_views(len(K))
     return np.array([_singular_sum(K[0, 0, k], K[1, 1, k], K[0, 1, k]) for k in range(K.shape[2])])
 
@@ -132,8 +128,7 @@ def paired_correlations(K: Array) -> Array:
 
     Unlike `tcc` it changes under ``X -> X N``: it also asks for the columns to be in pairs.
     """
-    if np.ndim(K) != 5:
-        raise ValueError(f"K must have shape (m, m, lanes, p, p), got {np.shape(K)}; compress makes it")
+    require_compressed(K)
     _require_two_views(len(K))
     t = np.diagonal(K, axis1=-2, axis2=-1)
     scale = np.sqrt(np.maximum(t[0, 0] * t[1, 1], 0))
@@ -152,23 +147,16 @@ def canonical_correlations(covariance: Array, sizes: tuple[int, ...], rtol: floa
     rtol : float
         Relative truncation of both covariance spectra.
     """
-    if not isinstance(sizes, tuple | list):
-        raise ValueError(f"view sizes must be positive whole numbers, one per view, got {sizes!r}")
+    require_sizes(sizes)
     _require_two_views(len(sizes))
     return generalised_eigenvalues(covariance, sizes, rtol=rtol)[: min(sizes)]
 
 
 def ridged(covariance: Array, sizes: tuple[int, ...], ridge: float) -> Array:
     """The covariance with `ridge` added to each view's diagonal, in units of the view's mean variance."""
-    if not isinstance(covariance, np.ndarray) or covariance.dtype.kind != "f" or covariance.ndim != 2:
-        raise ValueError(
-            f"the covariance must be a matrix of floats, got {type(covariance).__name__} of shape "
-            f"{np.shape(covariance)} and type {getattr(covariance, 'dtype', 'object')}; take Views.covariance"
-        )
-    if sum(sizes) != len(covariance):
-        raise ValueError(f"view sizes must sum to {len(covariance)}, the rows of the covariance, got {sizes!r}")
-    if not (isinstance(ridge, int | float | np.integer | np.floating) and 0 <= ridge < np.inf):
-        raise ValueError(f"ridge must be a finite number of at least 0, got {ridge!r}")
+    require_covariance("covariance", covariance)
+    require_sizes(sizes, len(covariance))
+    require_not_negative(ridge=ridge)
     diagonal = np.diag(covariance)
     shift = np.concatenate([np.full(v.stop - v.start, diagonal[v].mean()) for v in view_slices(sizes)])
     total: Array = covariance + np.diag(ridge * shift)
@@ -215,10 +203,7 @@ def minimiser(
     ValueError
         If p is not in 1..n.
     """
-    if isinstance(p, bool) or not isinstance(p, int | np.integer):
-        raise ValueError(f"p must be a whole number, the columns of X, got {p!r}")
-    if not 1 <= p <= len(covariance):
-        raise ValueError(f"p must lie in 1..{len(covariance)}, the number of features, got {p}")
+    require_whole("p", p, 1, len(covariance), "the number of features")
     whitened, roots = _whitened(covariance, sizes, weights, rtol)
     leading = np.linalg.eigh(whitened)[1][:, ::-1][:, :p]
     return np.concatenate([root @ leading[view] for root, view in zip(roots, view_slices(sizes), strict=True)])
@@ -239,10 +224,8 @@ def objective_bound(eigenvalues: Array, p: int, m: int, merit: Merit) -> float:
         Columns and views.
     merit : Merit
     """
-    if isinstance(p, bool) or not isinstance(p, int | np.integer) or not 1 <= p <= len(eigenvalues):
-        raise ValueError(f"p must be a whole number in 1..{len(eigenvalues)}, the number of eigenvalues, got {p!r}")
-    if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 2:
-        raise ValueError(f"m must be a whole number of at least 2, the number of views, got {m!r}")
+    require_whole("p", p, 1, len(eigenvalues), "the number of eigenvalues")
+    require_whole("m", m, 2, what="the number of views")
     if merit.name == "identity":
         return -float(eigenvalues[:p].sum())
     return -p * m * (m - 1) * float(merit.value(np.array(1 / m)))
@@ -260,11 +243,8 @@ def orthogonalise(C: Array) -> tuple[Array, Array]:
         NaN in the lanes where C is not positive definite (post-processing does not exist there).
     defined : bool array (lanes,)
     """
-    if not isinstance(C, np.ndarray) or C.ndim != 3 or C.shape[1] != C.shape[2] or C.dtype.kind not in "iuf":
-        raise ValueError(
-            f"C must be an array of real numbers of shape (lanes, p, p), got shape {np.shape(C)} and type "
-            f"{np.asarray(C).dtype}; a single matrix is C[None]"
-        )
+    require_shape("C", C, ("lanes", "p", "p"), "a matrix per lane")
+    require_square("C", C)
     C = C.astype(np.float64)
     N = np.full_like(C, np.nan)
     defined = np.zeros(len(C), dtype=bool)
@@ -281,28 +261,9 @@ def _whitened(
     covariance: Array, sizes: tuple[int, ...], weights: Array | None, rtol: float
 ) -> tuple[Array, list[Array]]:
     """``M^(-1/2) S_off M^(-1/2)`` with M the block diagonal of the covariance S, and the roots of its blocks."""
-    if not isinstance(covariance, np.ndarray) or covariance.dtype.kind != "f" or covariance.ndim != 2:
-        raise ValueError(
-            f"the covariance must be a matrix of floats, got {type(covariance).__name__} of shape "
-            f"{np.shape(covariance)} and type {getattr(covariance, 'dtype', 'object')}; take Views.covariance"
-        )
-    if covariance.shape[0] != covariance.shape[1]:
-        raise ValueError(f"the covariance must be a square matrix, got shape {covariance.shape}")
-    if not (isinstance(rtol, int | float | np.integer | np.floating) and 0 <= rtol < 1):
-        raise ValueError(f"rtol must be a number in [0, 1), got {rtol!r}")
+    require_covariance("covariance", covariance, rtol=1e-6)
+    require_share(rtol=rtol)
     require_sizes(sizes, len(covariance))
-    if not np.isfinite(covariance).all():
-        raise ValueError("the covariance must be finite, but it holds NaN or infinity; look at the data behind it")
-    if not np.allclose(covariance, covariance.T, rtol=1e-6, atol=1e-8 * np.abs(covariance).max(initial=0.0)):
-        raise ValueError(
-            "the covariance must be symmetric, but differs from its transpose by "
-            f"{np.abs(covariance - covariance.T).max():.3g}; pass (S + S.T) / 2 if that is meant"
-        )
-    if (np.diagonal(covariance) < 0).any():
-        raise ValueError(
-            f"the covariance must have no negative variance, but its diagonal goes down to "
-            f"{np.diagonal(covariance).min():.3g}"
-        )
     views = view_slices(sizes)
     c = pair_weights(len(sizes), weights)
     roots = [truncated_inv_sqrt(covariance[view, view], rtol) for view in views]

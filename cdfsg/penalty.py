@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cdfsg.checks import require_positive, require_semidefinite, require_shape, require_whole
 from cdfsg.linalg import Array, eye_like, sym
 from cdfsg.problems import Problem
 
@@ -67,27 +68,12 @@ class Penalty:
                 f"problem must be an exact problem, got {self.problem!r}; make one, as by GCCA(covariance, sizes, "
                 "Identity())"
             )
-        if M.dtype.kind not in "biuf":
-            raise ValueError(f"M must hold real numbers, got type {M.dtype}; convert it first, as by astype(float)")
-        if M.ndim != 2 or M.shape[0] != M.shape[1] or not np.isfinite(M).all():
-            raise ValueError(f"M must be a finite symmetric matrix, got shape {M.shape}")
-        if not np.allclose(M, M.T, atol=1e-10 * np.abs(M).max(initial=0.0)):
-            raise ValueError(
-                f"M must be a finite symmetric matrix, but differs from its transpose by {np.abs(M - M.T).max():.3g}"
-            )
-        if (np.diagonal(M) < 0).any():
-            raise ValueError(
-                f"M must be positive semidefinite, but its diagonal goes down to {np.diagonal(M).min():.3g}"
-            )
-        if isinstance(self.beta, bool) or not (
-            isinstance(self.beta, int | float | np.number) and np.isfinite(self.beta) and self.beta > 0
-        ):
-            raise ValueError(f"the penalty parameter beta must be positive and finite, got {self.beta!r}")
+        require_semidefinite("M", M, rtol=1e-5)
+        require_positive(beta=self.beta)
 
     def constraint(self, X: Array) -> Array:
         """``C(X) = X'MX`` (eq:c), shape (p, p)."""
-        if np.ndim(X) != 2 or len(X) != len(self.M):
-            raise ValueError(f"X must have shape ({len(self.M)}, p), the height of M, got {np.shape(X)}")
+        require_shape("X", X, (len(self.M), "p"), "the height of M")
         return sym(X.T @ self.M @ X)
 
     def dissolve(self, X: Array) -> Array:
@@ -153,8 +139,7 @@ class Penalty:
         ValueError
             If M is singular to rounding (the paper assumes it positive definite), or f has no L_g.
         """
-        if isinstance(p, bool) or not isinstance(p, int | np.integer) or p < 1:
-            raise ValueError(f"p must be a whole number of at least 1, the columns of X, got {p!r}")
+        require_whole("p", p, 1, what="the columns of X")
         spectrum = np.linalg.eigvalsh(self.M)
         smallest, largest = float(spectrum[0]), float(spectrum[-1])
         if smallest <= len(spectrum) * np.finfo(float).eps * largest:

@@ -14,7 +14,16 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from cdfsg.linalg import Array, lane_gram, require_real, require_sizes, view_slices
+from cdfsg.checks import (
+    require_covariance,
+    require_finite,
+    require_floats,
+    require_real,
+    require_shape,
+    require_sizes,
+    require_symmetric,
+)
+from cdfsg.linalg import Array, lane_gram, view_slices
 from cdfsg.merits import Merit
 
 
@@ -88,7 +97,7 @@ class Quadratic:
     def __post_init__(self) -> None:
         """Refuse what is no finite symmetric matrix."""
         object.__setattr__(self, "A", np.asarray(self.A))
-        _require_symmetric("A", self.A)
+        require_symmetric("A", self.A)
 
     @property
     def lipschitz(self) -> float:
@@ -97,21 +106,18 @@ class Quadratic:
 
     def value(self, X: Array) -> float:
         """f(X)."""
-        if np.ndim(X) != 2 or len(X) != len(self.A):
-            raise ValueError(f"X must have shape ({len(self.A)}, p), the height of A, got {np.shape(X)}")
+        require_shape("X", X, (len(self.A), "p"), "the height of A")
         return float(np.vdot(X, self.A @ X)) / 2
 
     def gradient(self, X: Array) -> Array:
         """A X."""
-        if np.ndim(X) != 2 or len(X) != len(self.A):
-            raise ValueError(f"X must have shape ({len(self.A)}, p), the height of A, got {np.shape(X)}")
+        require_shape("X", X, (len(self.A), "p"), "the height of A")
         product: Array = self.A @ X
         return product
 
     def hessian(self, X: Array, D: Array) -> Array:
         """A D."""
-        if np.ndim(D) != 2 or len(D) != len(self.A):
-            raise ValueError(f"D must have shape ({len(self.A)}, p), the height of A, got {np.shape(D)}")
+        require_shape("D", D, (len(self.A), "p"), "the height of A")
         product: Array = self.A @ D
         return product
 
@@ -122,6 +128,10 @@ class Linear:
 
     B: Array
 
+    def __post_init__(self) -> None:
+        """Refuse what holds no finite real numbers."""
+        require_finite("B", np.asarray(self.B))
+
     @property
     def lipschitz(self) -> float:
         """Zero: the gradient is constant."""
@@ -129,18 +139,12 @@ class Linear:
 
     def value(self, X: Array) -> float:
         """f(X)."""
-        if np.asarray(self.B).dtype.kind not in "iuf" or not np.isfinite(self.B).all():
-            raise ValueError(f"B must hold finite real numbers, got shape {np.shape(self.B)}; look for NaN or infinity")
-        if np.shape(X) != np.shape(self.B):
-            raise ValueError(f"X must have the shape {np.shape(self.B)} of B, got {np.shape(X)}")
+        require_shape("X", X, np.shape(self.B), "that of B")
         return float(np.vdot(self.B, X))
 
     def gradient(self, X: Array) -> Array:
         """B."""
-        if np.asarray(self.B).dtype.kind not in "iuf" or not np.isfinite(self.B).all():
-            raise ValueError(f"B must hold finite real numbers, got shape {np.shape(self.B)}; look for NaN or infinity")
-        if np.shape(X) != np.shape(self.B):
-            raise ValueError(f"X must have the shape {np.shape(self.B)} of B, got {np.shape(X)}")
+        require_shape("X", X, np.shape(self.B), "that of B")
         return np.broadcast_to(self.B, X.shape).copy()
 
     def hessian(self, X: Array, D: Array) -> Array:
@@ -174,17 +178,7 @@ class GCCA:
         self, covariance: Array, sizes: tuple[int, ...], merit: Merit, weights: Array | None = None
     ) -> None:
         covariance = np.asarray(covariance)
-        _require_symmetric("covariance", covariance)
-        if covariance.dtype.kind != "f":
-            raise ValueError(
-                f"covariance must hold floats, got type {covariance.dtype}; integers would cut off what is computed of "
-                "them: pass covariance.astype(float)"
-            )
-        if (np.diagonal(covariance) < 0).any():
-            raise ValueError(
-                "covariance must have no negative variance, but its diagonal goes down to "
-                f"{np.diagonal(covariance).min():.3g}"
-            )
+        require_covariance("covariance", covariance)
         require_sizes(sizes, len(covariance))
         _require_gcca(sizes, merit)
         self.covariance = covariance
@@ -227,8 +221,7 @@ class GCCA:
 
     def gradient(self, X: Array) -> Array:
         """Gradient of f: block i is ``-2 sum_j c_ij S_ij X_j diag(g'(t_ij))``."""
-        if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
-            raise ValueError(f"X must be an array of floats, got type {np.asarray(X).dtype}; use X.astype(float)")
+        require_floats("X", X)
         G = np.zeros_like(X)
         for i, j in self._pairs():
             slope = self.merit.slope(self._inner(i, j, X, X))
@@ -237,8 +230,7 @@ class GCCA:
 
     def hessian(self, X: Array, D: Array) -> Array:
         """Hessian of f at X applied to D (where |t_ij| = mu in no column)."""
-        if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
-            raise ValueError(f"X must be an array of floats, got type {np.asarray(X).dtype}; use X.astype(float)")
+        require_floats("X", X)
         H = np.zeros_like(X)
         for i, j in self._pairs():
             t = self._inner(i, j, X, X)
@@ -256,11 +248,8 @@ class GCCA:
 
     def _inner(self, i: int, j: int, X: Array, Y: Array) -> Array:
         """Per column ``x_r^[i]' S_ij y_r^[j]``, shape (p,)."""
-        if any(np.ndim(part) != 2 or len(part) != len(self.covariance) for part in (X, Y)):
-            raise ValueError(
-                f"X must have shape ({len(self.covariance)}, p), the height of the covariance, got {np.shape(X)} and "
-                f"{np.shape(Y)}"
-            )
+        for part in (X, Y):
+            require_shape("X", part, (len(self.covariance), "p"), "the height of the covariance")
         inner: Array = np.sum(X[self.slices[i]] * (self._block(i, j) @ Y[self.slices[j]]), axis=0)
         return inner
 
@@ -377,7 +366,7 @@ def pair_weights(m: int, weights: Array | None) -> Array:
     weights = weights.astype(float)
     if weights.shape != (m, m):
         raise ValueError(f"weights must have shape {(m, m)}, one c_ij per pair of views, got {weights.shape}")
-    _require_symmetric("weights", weights)
+    require_symmetric("weights", weights)
     return weights
 
 
@@ -386,17 +375,3 @@ def _require_gcca(sizes: tuple[int, ...], merit: Merit) -> None:
         raise ValueError(f"GCCA needs at least two views, got the sizes {tuple(sizes)}")
     if isinstance(merit, type) or not hasattr(merit, "slope"):
         raise ValueError(f"merit must be a merit function, got {merit!r}; cdfsg.merits.make_merit finds one by name")
-
-
-def _require_symmetric(name: str, a: Array) -> None:
-    if a.ndim != 2 or a.shape[0] != a.shape[1]:
-        raise ValueError(f"{name} must be a square matrix, got shape {a.shape}")
-    require_real(name, a)
-    if not np.isfinite(a).all():
-        raise ValueError(f"{name} must be finite, but it holds NaN or infinity")
-    scale = float(np.abs(a).max(initial=0.0))
-    if not np.allclose(a, a.T, rtol=0, atol=1e-10 * scale):
-        raise ValueError(
-            f"{name} must be symmetric, but differs from its transpose by {np.abs(a - a.T).max():.3g}; "
-            "pass (a + a.T) / 2 if that is meant"
-        )

@@ -76,13 +76,13 @@ def test_the_symmetry_of_a_matrix_is_judged_relative_to_its_largest_entry(scale)
     [np.ones(2), np.ones((1, 2, 2)), np.ones((2, 3)), np.ones((1, 3)), np.diag([1, np.nan]), np.full((2, 2), np.inf)],
 )
 def test_a_constraint_matrix_that_is_not_finite_and_square_is_refused(M):
-    with pytest.raises(ValueError, match="M must be a finite symmetric matrix"):
+    with pytest.raises(ValueError, match="M must be (a square matrix|finite)"):
         Penalty(Quadratic(np.eye(2)), M, 1.0)
 
 
 @pytest.mark.parametrize("beta", [0.0, np.nan, np.inf])
 def test_a_penalty_parameter_must_be_positive_and_finite(beta):
-    with pytest.raises(ValueError, match="beta must be positive and finite"):
+    with pytest.raises(ValueError, match="beta must be a positive finite number"):
         Penalty(Quadratic(np.eye(2)), np.eye(2), beta)
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from cdfsg.linalg import inv_sqrt, lane_gram, lane_product, require_sizes, sym, truncated_inv_sqrt, view_slices
+from cdfsg.checks import require_sizes
+from cdfsg.linalg import inv_sqrt, lane_gram, lane_product, sym, truncated_inv_sqrt, view_slices
 
 
 @pytest.fixture

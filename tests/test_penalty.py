@@ -112,8 +112,8 @@ def test_the_threshold_follows_the_formula_and_grows_with_the_linear_term():
 @pytest.mark.parametrize(
     "act, words",
     [
-        (lambda: Penalty(Quadratic(np.eye(2)), np.eye(2), -1.0), "beta must be positive and finite, got -1.0"),
-        (lambda: Penalty(Quadratic(np.eye(2)), np.array([[1.0, 2], [0, 1]]), 1.0), "finite symmetric matrix"),
+        (lambda: Penalty(Quadratic(np.eye(2)), np.eye(2), -1.0), "beta must be a positive finite number, got -1.0"),
+        (lambda: Penalty(Quadratic(np.eye(2)), np.array([[1.0, 2], [0, 1]]), 1.0), "M must be symmetric"),
         (lambda: Penalty(Quadratic(np.eye(2)), np.diag([1.0, 0]), 1.0).threshold(1), "positive definite M"),
     ],
 )

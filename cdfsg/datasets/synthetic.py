@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cdfsg.checks import is_real, is_whole
 from cdfsg.datasets.views import Provenance, Views
 
 # The canonical correlations of `load_synthetic`, exact for its sample; the others are 0.
@@ -119,11 +120,11 @@ def _check(
     n_samples: int, sizes: Sequence[int], correlations: Sequence[float], seed: int, exact: bool, condition: float,
     offset: float,
 ) -> None:  # fmt: skip
-    if not _is_whole(n_samples, 2):
+    if not is_whole(n_samples, 2):
         raise ValueError(f"n_samples={n_samples!r}: expected a whole number of at least 2")
-    if not np.iterable(sizes) or len(sizes) < 2 or not all(_is_whole(size, 1) for size in sizes):
+    if not np.iterable(sizes) or len(sizes) < 2 or not all(is_whole(size, 1) for size in sizes):
         raise ValueError(f"sizes={sizes!r}: expected two or more view widths, whole and positive")
-    if not _is_whole(seed, 0):
+    if not is_whole(seed, 0):
         raise ValueError(f"seed={seed!r}: expected a whole number of at least 0")
     rho = np.asarray(correlations)
     numbers = rho.ndim == 1 and (not rho.size or rho.dtype.kind in "iuf")
@@ -139,18 +140,10 @@ def _check(
             f"n_samples={n_samples}: an exact sample of {sum(sizes)} columns and {len(rho)} correlations "
             f"needs more than {len(rho) + sum(sizes)} rows; draw more or set exact=False"
         )
-    if not (_is_real(condition) and np.isfinite(condition) and condition >= 1):
+    if not (is_real(condition) and np.isfinite(condition) and condition >= 1):
         raise ValueError(f"condition={condition!r}: expected a finite number of at least 1")
-    if not (_is_real(offset) and np.isfinite(offset) and offset >= 0):
+    if not (is_real(offset) and np.isfinite(offset) and offset >= 0):
         raise ValueError(f"offset={offset!r}: expected a finite number of at least 0")
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
 def _whitened(sample: np.ndarray) -> np.ndarray:

@@ -14,11 +14,12 @@ from sklearn.utils import Tags, check_random_state, metadata_routing
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cdfsg.checks import is_real, is_whole, require_positive
 from cdfsg.estimator import steps
 from cdfsg.estimator.convention import Settled, moments_of, total_correlation
 from cdfsg.estimator.inputs import MEASURED_ROWS, Block, Source, Stream, dimensions, is_stream, read_views
 from cdfsg.estimator.learner import ALGORITHMS, Learner, Plan, Restart
-from cdfsg.linalg import Array, require_positive, view_slices
+from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import MERITS, make_merit
 
 BATCH_SIZE = 100
@@ -665,8 +666,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         require_positive(tracking=self.tracking)
         if self.tracking > 1:
             raise ValueError(f"tracking={self.tracking!r}: expected at most 1; the tracker extrapolates beyond")
-        number = isinstance(self.tol, int | float | np.number) and not isinstance(self.tol, bool)
-        if not (number and 0 <= self.tol < np.inf):
+        if not (is_real(self.tol) and 0 <= self.tol < np.inf):
             raise ValueError(f"tol={self.tol!r}: expected a number that is not negative; 0 never ends early")
         callbacks = self.callbacks if isinstance(self.callbacks, list | tuple) else [self.callbacks]
         for callback in callbacks:
@@ -755,5 +755,5 @@ def _require_finite_moments(K: Array) -> None:
 
 
 def _require_whole(name: str, value: Any, least: int, other: str = "") -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+    if not is_whole(value, least):
         raise ValueError(f"{name}={value!r}: expected a whole number of at least {least}{' ' * bool(other)}{other}")

@@ -15,6 +15,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
+from cdfsg.checks import is_whole
 from cdfsg.linalg import Array, view_slices
 
 Block = Any
@@ -338,7 +339,7 @@ def _require_view_sizes(view_sizes: Any) -> None:
     if isinstance(view_sizes, str):
         raise ValueError(f"view_sizes={view_sizes!r}: expected widths such as (392, 392), 'halves' or None")
     sizes = tuple(view_sizes) if isinstance(view_sizes, Sequence | np.ndarray) and np.ndim(view_sizes) else ()
-    whole = all(isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0 for size in sizes)
+    whole = all(is_whole(size, 1) for size in sizes)
     if len(sizes) < 2 or not whole:
         raise ValueError(f"view_sizes={view_sizes!r}: expected two or more positive whole numbers, one per view")
 

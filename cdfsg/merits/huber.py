@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from cdfsg.linalg import Array, require_positive
+from cdfsg.checks import require_positive
+from cdfsg.linalg import Array
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def code_of(source: str) -> str:
         if _is_docstring(node) or _only_refuses(node):
             lines[rows] = [""] * len(lines[rows])
         elif isinstance(node, ast.ImportFrom):
-            node.names = [name for name in node.names if not _requires(name.name)]
+            node.names = _deciding(node)
             kept = " " * node.col_offset + ast.unparse(node) if node.names else ""
             lines[rows] = [kept, *[""] * (len(lines[rows]) - 1)]
     return "\n".join(line.rstrip() for line in lines if line.strip())
@@ -94,6 +94,11 @@ def _requires(name: str) -> bool:
     return name.removeprefix("_").startswith("require_")
 
 
+def _deciding(node: ast.ImportFrom) -> list[ast.alias]:
+    """What an import brings but functions that only refuse."""
+    return [alias for alias in node.names if not _requires(alias.name)]
+
+
 def _files_behind(module: str) -> set[Path]:
     """The file of a module and those of the modules of its package that it imports, and so on."""
     package = module.split(".")[0]
@@ -118,12 +123,15 @@ def _file_of(module: str) -> Path | None:
 
 
 def _imports(module: str, file: Path) -> Iterator[str]:
-    """Every name after ``import`` and ``from``, also ``a.b`` of ``from a import b``, which may be a module."""
+    """Every name after ``import`` and ``from``, also ``a.b`` of ``from a import b``, which may be a module.
+
+    Functions that only refuse do not count, so that a module of such is not followed.
+    """
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom) and (names := _deciding(node)):
             origin = "." * node.level + (node.module or "")
             origin = importlib.util.resolve_name(origin, module.rpartition(".")[0])
             yield origin
-            yield from (f"{origin}.{alias.name}" for alias in node.names)
+            yield from (f"{origin}.{alias.name}" for alias in names)

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from cdfsg.checks import require_positive, require_share
 from cdfsg.datasets.views import Views
-from cdfsg.linalg import Array, lane_gram, lane_product, require_positive
+from cdfsg.linalg import Array, lane_gram, lane_product
 from cdfsg.penalty import dissolving_factor, multiplier
 from cdfsg.problems import SampledProblem, stack_views
 from cdfsg.solvers.draws import Draw, Draws
@@ -134,9 +135,7 @@ class CDFSGAda(CDFSG):
         """Refuse constants outside their ranges."""
         super().__post_init__()
         require_positive(epsilon=self.epsilon)
-        for name, value in (("eta1", self.eta1), ("eta2", self.eta2)):
-            if not (isinstance(value, int | float | np.integer | np.floating) and 0 <= value < 1):
-                raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
+        require_share(eta1=self.eta1, eta2=self.eta2)
 
     def start(
         self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from cdfsg.checks import require_flag, require_seeds, require_whole
 from cdfsg.datasets.views import Views
 from cdfsg.linalg import Array
 from cdfsg.problems import SampledProblem
@@ -169,26 +170,7 @@ def run(
     ValueError
         If shapes or settings do not fit.
     """
-    if isinstance(solver, type | str) or not (hasattr(solver, "settings") and hasattr(solver, "start")):
-        raise ValueError(f"solver must be a solver, got {solver!r}; make one of cdfsg.solvers.SOLVERS, as by CDFSG()")
-    if not isinstance(views, Views):
-        raise ValueError(f"views must be a Views, got {type(views).__name__}; make one of the table, see Views")
-    if isinstance(problem, type | str) or not hasattr(problem, "gradient_factor"):
-        raise ValueError(
-            f"problem must be a sampled problem, got {type(problem).__name__}; make one, as by "
-            "SampledGCCA(views.sizes, Identity())"
-        )
-    if not isinstance(settings, Mapping):
-        raise ValueError(
-            f"settings must be a mapping with {', '.join(solver.settings)}, an array with a value per lane of each, "
-            f"got {settings!r}"
-        )
-    if not isinstance(shared, bool | np.bool_):
-        raise ValueError(f"shared must be True or False, got {shared!r}")
-    if dtype is None or np.dtype(dtype).kind != "f":
-        raise ValueError(f"dtype must be a floating-point type such as float32 or float64, got {np.dtype(dtype)}")
-    if np.ma.is_masked(X0):
-        raise ValueError("X0 has masked values, but must be finite in all entries; initial_points makes one")
+    _require_arguments(solver, problem, views, X0, settings, shared, dtype)
     X0 = np.asarray(X0)
     if X0.ndim != 3 or X0.dtype.kind != "f" or min(X0.shape) < 1 or not np.isfinite(X0).all():
         raise ValueError(
@@ -204,8 +186,8 @@ def run(
         raise ValueError(
             f"the problem has views of sizes {problem.sizes}, {views.name} of {views.sizes}; make it with views.sizes"
         )
-    if isinstance(order, bool) or not (order is None or (isinstance(order, int | np.integer) and order >= 0)):
-        raise ValueError(f"order must be None or a seed, a whole number from 0 on, got {order!r}")
+    if order is not None:
+        require_whole("order", order, 0, what="or None")
     if not np.iterable(trace_at) or not all(isinstance(at, int | np.integer) for at in trace_at):
         raise ValueError(f"trace_at must be whole numbers, the steps at which iterates are recorded, got {trace_at!r}")
     first = next(views.batches(batch_size, None if order is None else [order, 2], dtype))
@@ -258,16 +240,9 @@ def initial_points(solver: Solver[Any], n: int, p: int, seeds: Sequence[int]) ->
     """
     if not hasattr(solver, "start_from"):
         raise ValueError(f"solver must be a solver, got {solver!r}; make one of cdfsg.solvers.SOLVERS, as by CDFSG()")
-    if isinstance(n, bool) or not (isinstance(n, int | np.integer) and n >= 1):
-        raise ValueError(f"n must be a whole number of at least 1, the number of features, got {n!r}")
-    if isinstance(p, bool) or not (isinstance(p, int | np.integer) and 1 <= p <= n):
-        raise ValueError(f"p must be a whole number in 1..{n}, the number of features, got {p!r}")
-    if not np.iterable(seeds):
-        raise ValueError(f"seeds must be whole numbers of at least 0, one per lane, got {seeds!r}; pass [{seeds!r}]")
-    if not len(seeds):
-        raise ValueError("seeds is empty; give one per lane")
-    if not all(isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0 for seed in seeds):
-        raise ValueError(f"seeds must be whole numbers of at least 0, one per lane, got {list(seeds)!r}")
+    require_whole("n", n, 1, what="the number of features")
+    require_whole("p", p, 1, n, "the number of features")
+    require_seeds(seeds)
     generators = [np.random.default_rng(seed) for seed in seeds]
     if solver.start_from == "uniform":
         points = [generator.uniform(size=(n, p)) for generator in generators]
@@ -318,6 +293,30 @@ def _draws(
         Draws(views.rows(both[begin:end].ravel(), dtype), size, *parts)
         for begin, end in zip(cuts, cuts[1:], strict=False)
     )
+
+
+def _require_arguments(
+    solver: object, problem: object, views: object, X0: object, settings: object, shared: bool, dtype: type
+) -> None:
+    if isinstance(solver, type | str) or not (hasattr(solver, "settings") and hasattr(solver, "start")):
+        raise ValueError(f"solver must be a solver, got {solver!r}; make one of cdfsg.solvers.SOLVERS, as by CDFSG()")
+    if not isinstance(views, Views):
+        raise ValueError(f"views must be a Views, got {type(views).__name__}; make one of the table, see Views")
+    if isinstance(problem, type | str) or not hasattr(problem, "gradient_factor"):
+        raise ValueError(
+            f"problem must be a sampled problem, got {type(problem).__name__}; make one, as by "
+            "SampledGCCA(views.sizes, Identity())"
+        )
+    if not isinstance(settings, Mapping):
+        raise ValueError(
+            "settings must be a mapping of the solver's settings, each an array with a value per lane, got "
+            f"{settings!r}"
+        )
+    require_flag(shared=shared)
+    if dtype is None or np.dtype(dtype).kind != "f":
+        raise ValueError(f"dtype must be a floating-point type such as float32 or float64, got {np.dtype(dtype)}")
+    if np.ma.is_masked(X0):
+        raise ValueError("X0 has masked values, but must be finite in all entries; initial_points makes one")
 
 
 def _check_settings(

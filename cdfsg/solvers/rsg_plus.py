@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from cdfsg.checks import require_positive
 from cdfsg.datasets.views import Views
-from cdfsg.linalg import Array, eye_like, lane_gram, lane_product, require_positive
+from cdfsg.linalg import Array, eye_like, lane_gram, lane_product
 from cdfsg.problems import SampledGCCA, SampledProblem
 from cdfsg.solvers.draws import Draw
 from cdfsg.solvers.lanes import Refusal, State, lane_axis

@@ -43,7 +43,11 @@ def test_the_digest_changes_with_the_shared_code_and_all_that_a_solver_and_a_mer
 
 
 @pytest.mark.parametrize(
-    "name", ["solvers/rsg_plus", "solvers/__init__", "merits/identity", "merits/__init__", "paper/run", "paper/records"]
+    "name",
+    [
+        "checks", "solvers/rsg_plus", "solvers/__init__", "merits/identity", "merits/__init__", "paper/run",
+        "paper/records",
+    ],  # fmt: skip
 )
 def test_the_digest_does_not_change_with_other_solvers_with_registrations_and_with_how_blocks_are_carried_out(
     package, name

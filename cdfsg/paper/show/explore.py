@@ -13,7 +13,8 @@ from matplotlib.ticker import NullFormatter
 from threadpoolctl import threadpool_limits
 
 from cdfsg import metrics
-from cdfsg.linalg import Array, require_positive, sym
+from cdfsg.checks import require_positive
+from cdfsg.linalg import Array, sym
 from cdfsg.merits import Merit, make_merit
 from cdfsg.paper.compute import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.experiments import BETA, MU

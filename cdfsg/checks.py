@@ -1,0 +1,153 @@
+"""What the numerical code refuses, and in which words.
+
+A function here does nothing but refuse, which is what ``require_`` says: `cdfsg.paper.fingerprint` leaves its calls and
+its import out of what decides a number, so that a check can be added or reworded without a new run.  Each raises
+`ValueError` with a message that names the argument and its value.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def is_real(value: object) -> bool:
+    """Whether something is a real number, and no truth value."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_whole(value: object, least: int) -> bool:
+    """Whether something is a whole number of at least `least`, and no truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+
+
+# --- numbers ---------------------------------------------------------------------------------------------
+
+
+def require_positive(**numbers: float) -> None:
+    """Refuse what is not a positive finite number."""
+    for name, value in numbers.items():
+        if not (is_real(value) and np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be a positive finite number, got {value!r}")
+
+
+def require_not_negative(**numbers: float) -> None:
+    """Refuse what is no finite number of at least 0."""
+    for name, value in numbers.items():
+        if not (is_real(value) and 0 <= value < np.inf):
+            raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+
+
+def require_share(**numbers: float) -> None:
+    """Refuse what does not lie in [0, 1)."""
+    for name, value in numbers.items():
+        if not (is_real(value) and 0 <= value < 1):
+            raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
+
+
+def require_whole(name: str, value: int, least: int, most: int | None = None, what: str = "") -> None:
+    """Refuse what is not a whole number in ``least..most``; `what` says what it counts."""
+    if not (is_whole(value, least) and (most is None or value <= most)):
+        within = f"of at least {least}" if most is None else f"in {least}..{most}"
+        raise ValueError(f"{name} must be a whole number {within}{what and ', '}{what}, got {value!r}")
+
+
+def require_seeds(seeds: Sequence[int]) -> None:
+    """Refuse what are no seeds, at least one, of random generators."""
+    if not np.iterable(seeds):
+        raise ValueError(f"seeds must be whole numbers of at least 0, one per lane, got {seeds!r}; pass [{seeds!r}]")
+    if not len(seeds):
+        raise ValueError("seeds is empty; give one per lane")
+    if not all(is_whole(seed, 0) for seed in seeds):
+        raise ValueError(f"seeds must be whole numbers of at least 0, one per lane, got {list(seeds)!r}")
+
+
+def require_flag(**flags: bool) -> None:
+    """Refuse what is no truth value."""
+    for name, value in flags.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def require_sizes(sizes: tuple[int, ...], total: int | None = None) -> None:
+    """Refuse view sizes that do not cut `total` rows, where it is given, into views."""
+    whole = isinstance(sizes, tuple | list) and len(sizes) and all(is_whole(size, 1) for size in sizes)
+    if not whole or (total is not None and sum(sizes) != total):
+        meant = "" if total is None else f" and sum to {total}"
+        raise ValueError(f"view sizes must be positive whole numbers{meant}, one per view, got {sizes!r}")
+
+
+# --- arrays ----------------------------------------------------------------------------------------------
+
+
+def require_real(name: str, a: Array) -> None:
+    """Refuse an array that does not hold real numbers."""
+    kind = np.asarray(a).dtype
+    if kind.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers, got type {kind}; convert it first, as by astype(float)")
+
+
+def require_finite(name: str, a: Array) -> None:
+    """Refuse an array that holds anything but finite real numbers."""
+    require_real(name, a)
+    if not np.isfinite(a).all():
+        raise ValueError(f"{name} must be finite, but it holds NaN or infinity; look at the data behind it")
+
+
+def require_floats(name: str, a: Array) -> None:
+    """Refuse what is no array of floats; of integers, what is computed in their type would be cut off."""
+    if not isinstance(a, np.ndarray) or a.dtype.kind != "f":
+        kind = getattr(a, "dtype", type(a).__name__)
+        raise ValueError(f"{name} must be an array of floats, got {kind}; use np.asarray({name}, dtype=float)")
+
+
+def require_shape(name: str, a: Array, shape: tuple[int | str, ...], what: str) -> None:
+    """Refuse an array that has another shape; a letter stands for any number, `what` says where it is from."""
+    found = np.shape(a)
+    fits = len(found) == len(shape) and all(isinstance(k, str) or k == n for k, n in zip(shape, found, strict=True))
+    if not fits:
+        raise ValueError(f"{name} must have shape ({', '.join(map(str, shape))}), {what}, got {found}")
+
+
+def require_square(name: str, a: Array) -> None:
+    """Refuse what is no square matrix of real numbers, or of several, ``(..., p, p)``."""
+    shape = np.shape(a)
+    if len(shape) < 2 or shape[-1] != shape[-2] or 0 in shape:
+        raise ValueError(f"{name} must be a square matrix, got shape {shape}")
+    require_real(name, a)
+
+
+def require_symmetric(name: str, a: Array, rtol: float = 1e-10) -> None:
+    """Refuse what is no finite symmetric matrix, up to rounding of `rtol` times its largest entry."""
+    if np.ndim(a) != 2:
+        raise ValueError(f"{name} must be a square matrix, got shape {np.shape(a)}")
+    require_square(name, a)
+    require_finite(name, a)
+    if not np.allclose(a, a.T, rtol=0, atol=rtol * float(np.abs(a).max(initial=0.0))):
+        raise ValueError(
+            f"{name} must be symmetric, but differs from its transpose by {np.abs(a - a.T).max():.3g}; "
+            "pass (a + a.T) / 2 if that is meant"
+        )
+
+
+def require_semidefinite(name: str, a: Array, rtol: float = 1e-10) -> None:
+    """Refuse what is no symmetric positive semidefinite matrix, as far as its entries tell."""
+    require_symmetric(name, a, rtol)
+    if (np.diagonal(a) < 0).any():
+        raise ValueError(
+            f"{name} must be positive semidefinite, but its diagonal goes down to {np.diagonal(a).min():.3g}"
+        )
+
+
+def require_covariance(name: str, a: Array, rtol: float = 1e-10) -> None:
+    """Refuse what is no matrix of second moments in floats, as far as its entries tell."""
+    require_floats(name, a)
+    require_semidefinite(name, a, rtol)
+
+
+def require_compressed(K: Array) -> None:
+    """Refuse what `cdfsg.metrics.compress` does not make."""
+    require_shape("K", K, ("m", "m", "lanes", "p", "p"), "as compress makes it")
