@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import IO, TypeVar
 
 from cdfsg.files import named_folder, sweep, write_atomically
 
@@ -145,7 +145,7 @@ def verify_file(path: Path, checksum: str) -> None:
         _compare(found.hexdigest(), stream.tell(), checksum)
 
 
-def gunzip(packed: BinaryIO | bytes, most: int = MOST) -> bytes:
+def gunzip(packed: IO[bytes] | bytes, most: int = MOST) -> bytes:
     """Unpack a gzip archive that is known to hold no more than `most` bytes.
 
     Raises

