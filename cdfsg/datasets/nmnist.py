@@ -2,14 +2,13 @@
 
 import hashlib
 import io
-import struct
 import time
-import zlib
 from pathlib import Path
 
 import numpy as np
 
 from cdfsg.datasets.download import data_dir, say, verify
+from cdfsg.datasets.matlab import read_matlab
 from cdfsg.datasets.mnist import load_images
 from cdfsg.datasets.views import Provenance, Views
 from cdfsg.files import named_folder, write_atomically
@@ -27,11 +26,9 @@ _IMAGES = 60_000
 _WHITE = 255.0
 _CHUNK = 1000
 
-# Of a published file, and of each variable in it: 70,000 images, and ten float64 for each.
-_LARGEST = 70_000 * (_PIXELS + 80) + (1 << 16)
-_COMPRESSED = 15  # MATLAB's type of a packed variable
-_WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-_MATLAB_NUMBERS = ("double", "single", "logical", *_WHOLE)
+_DIGITS = 10
+# Of a published file: 70,000 images, and ten float64 for each.
+_LARGEST = 70_000 * (_PIXELS + 8 * _DIGITS) + (1 << 16)
 
 
 def load_nmnist() -> Views:
@@ -262,8 +259,6 @@ def _published(folder: Path) -> tuple[np.ndarray, Provenance]:
 
 
 def _read_mat(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:
-    from scipy.io import loadmat, whosmat
-
     try:
         with path.open("rb") as stream:
             raw = stream.read(_LARGEST + 1)
@@ -275,36 +270,13 @@ def _read_mat(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:
     try:
         if len(raw) > _LARGEST:
             raise ValueError(f"it has more than {_LARGEST} bytes")
-        _require_small(raw)
-        stated = {name: (shape, kind) for name, shape, kind in whosmat(io.BytesIO(raw))}
-    except Exception as error:  # a damaged file can raise nearly anything
+        content = read_matlab(raw, {"train_x": _IMAGES * _PIXELS, "train_y": _IMAGES * _DIGITS})
+    except ValueError as error:
         raise ValueError(f"{path}: not a MATLAB file that can be read ({error}); get it anew") from error
-    # Before it is read, as a few bytes can state any shape.
-    shape, kind = stated.get("train_x", ((), ""))
-    if (shape, kind) != ((_IMAGES, _PIXELS), "uint8"):
-        found = f"train_x is {kind} of shape {shape}" if "train_x" in stated else "no train_x"
+    pixels, digits = content.get("train_x"), content.get("train_y")
+    if pixels is None or pixels.shape != (_IMAGES, _PIXELS) or pixels.dtype != np.uint8:
+        found = "no train_x" if pixels is None else f"train_x is {pixels.dtype} of shape {pixels.shape}"
         raise ValueError(f"{path}: {found}: expected uint8 of shape {(_IMAGES, _PIXELS)}; is it n-MNIST?")
-    names = ["train_x"]
-    if "train_y" in stated:
-        shape, kind = stated["train_y"]
-        if len(shape) != 2 or shape[0] != _IMAGES or shape[1] > 10 or kind not in _MATLAB_NUMBERS:
-            raise ValueError(f"{path}: train_y is {kind} of shape {shape}: expected a row per image; is it n-MNIST?")
-        names.append("train_y")
-    try:
-        content: dict[str, np.ndarray] = loadmat(io.BytesIO(raw), variable_names=names)
-    except Exception as error:
-        raise ValueError(f"{path}: not a MATLAB file that can be read ({error}); get it anew") from error
+    if digits is not None and digits.shape[:1] != (_IMAGES,):
+        raise ValueError(f"{path}: train_y is of shape {digits.shape}: expected a row per image; is it n-MNIST?")
     return raw, content
-
-
-def _require_small(raw: bytes) -> None:
-    """Refuse a file whose packed variables unpack to more than n-MNIST has, as a few bytes can fill the memory."""
-    place = 128  # the header of MATLAB's format 5
-    while place + 8 <= len(raw):
-        kind, size = struct.unpack_from("<II" if raw[126:128] == b"IM" else ">II", raw, place)
-        place += 8
-        if kind == _COMPRESSED:
-            unpacked = zlib.decompressobj().decompress(raw[place : place + size], _LARGEST)
-            if len(unpacked) == _LARGEST:
-                raise ValueError(f"a variable unpacks to {_LARGEST} bytes or more")
-        place += size

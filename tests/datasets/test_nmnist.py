@@ -1,5 +1,9 @@
 import hashlib
 import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -293,7 +297,7 @@ def test_a_missing_file_is_named_with_the_way_out(published):
     "content, found",
     [
         ({"train_x": np.zeros((40, 783), np.uint8)}, r"train_x is uint8 of shape \(40, 783\)"),
-        ({"train_x": np.zeros((40, 784))}, r"train_x is double of shape \(40, 784\)"),
+        ({"train_x": np.zeros((40, 784))}, r"train_x is float64 of shape \(40, 784\)"),
         ({"test_x": np.zeros((40, 784), np.uint8)}, "no train_x"),
     ],
 )
@@ -315,3 +319,28 @@ def test_files_whose_rows_are_not_the_same_digits_are_refused(published):
     savemat(published / nmnist.FILES[1], {"train_x": np.zeros((40, 784), np.uint8), "train_y": digits})
     with pytest.raises(ValueError, match=rf"{nmnist.FILES[1]}: train_y differs .*expected the same row order"):
         load_nmnist()
+
+
+def test_digits_without_a_row_per_image_are_refused(published):
+    savemat(published / nmnist.FILES[0], {"train_x": np.zeros((40, 784), np.uint8), "train_y": np.zeros((10, 40))})
+    with pytest.raises(ValueError, match=rf"{nmnist.FILES[0]}: train_y is of shape \(10, 40\): expected a row"):
+        load_nmnist()
+
+
+def test_a_script_without_a_guard_reads_the_published_files_from_anywhere(published, tmp_path):
+    package, script, elsewhere = (tmp_path / name for name in ("a folder", "my scripts", "else where"))
+    shutil.copytree(Path(nmnist.__file__).parents[1], package / "cdfsg", ignore=shutil.ignore_patterns("__pycache__"))
+    script.mkdir()
+    (script / "mine.py").write_text(
+        "from cdfsg.datasets import nmnist\nprint(nmnist.__file__)\nnmnist._IMAGES = 40\n"
+        "print(nmnist.load_nmnist().data.shape)\n"
+    )
+    elsewhere.mkdir()
+    for folder, name in ((elsewhere, "scipy"), (script, "types"), (package / "cdfsg" / "datasets", "scipy")):
+        (folder / f"{name}.py").write_text("raise ImportError('not the one that is meant')")
+    done = subprocess.run(
+        [sys.executable, str(script / "mine.py")], cwd=elsewhere, env=os.environ | {"PYTHONPATH": str(package)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    expected = f"{package / 'cdfsg' / 'datasets' / 'nmnist.py'}\n(40, 2352)\n"
+    assert (done.returncode, done.stdout) == (0, expected), done.stderr

@@ -273,7 +273,7 @@ BAD = {
     "linear: X of another shape": case(
         lambda: Linear(np.ones((1, 1))).gradient(np.ones((3, 2))), "X must", "(1, 1)", "(3, 2)"
     ),
-    "linear: complex numbers": case(lambda: Linear(np.ones((2, 1)) * 1j).value(np.ones((2, 1))), "B must", "complex128"),
+    "linear: complex numbers": case(lambda: Linear(np.ones((2, 1)) * 1j), "B must", "complex128"),
     "quadratic: a vector": case(lambda: Quadratic(np.ones(4)), "A must", "(4,)"),
     "quadratic: strings": case(lambda: Quadratic(np.full((2, 2), "a")), "A must", "<U1"),
     "quadratic: complex numbers": case(lambda: Quadratic(np.eye(2) * 1j), "A must", "complex128"),

@@ -1,0 +1,106 @@
+"""Arrays out of MATLAB's files, which scipy reads in a process of its own.
+
+scipy's reader is compiled code that believes what a file states: a damaged one can crash it, or have it make room for
+gigabytes.  So it runs in a child process of bounded memory and time, which gets the file's bytes and gives back arrays.
+That process runs this file as a script: it finds it wherever the package lies, and nothing of the user's own script,
+which may have no ``__main__`` guard, is run again.
+"""
+
+import io
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+
+import numpy as np
+
+TIMEOUT = 60.0
+"""Seconds; a file of n-MNIST takes one."""
+MEMORY = 1 << 30
+"""Bytes of address space; a file of n-MNIST takes a quarter of it, half of that for the libraries alone."""
+
+_WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_NUMBERS = ("double", "single", "logical", *_WHOLE)
+
+
+def read_matlab(content: bytes, largest: Mapping[str, int]) -> dict[str, np.ndarray]:
+    """Arrays of numbers in a MATLAB file of any format up to 7.
+
+    Parameters
+    ----------
+    content : bytes
+        Of the file.
+    largest : mapping of str to int
+        Names of the variables to read, and how many values each may have.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Those of the variables that the file has. What a damaged file gives need not have the shape or type that it
+        states.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read in bounded memory and time, or a variable is no array of numbers or a larger one.
+    OSError
+        If no process can be started.
+    """
+    # -P keeps this file's neighbours from being taken for other modules.
+    command = [sys.executable, "-P", "-W", "ignore", __file__, json.dumps(dict(largest))]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # threads would take address space
+    try:
+        done = subprocess.run(
+            command, input=content, capture_output=True, env=environment, timeout=TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ValueError(f"it takes more than {TIMEOUT:g} s to read") from error
+    if done.returncode:
+        raise ValueError(_reason(done))
+    try:
+        with np.load(io.BytesIO(done.stdout), allow_pickle=False) as arrays:
+            return dict(arrays)
+    except Exception as error:  # whatever a crash made of it, were its status lost
+        raise ValueError(f"its reader gave no arrays: {error}") from error
+
+
+def _reason(done: "subprocess.CompletedProcess[bytes]") -> str:
+    if done.returncode < 0:
+        return f"its reader crashed: {signal.strsignal(-done.returncode)}"
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"its reader ended with {done.returncode}"
+
+
+def _child() -> None:
+    """Read a file from standard input and write the arrays that are wanted to standard output."""
+    from scipy.io import loadmat, whosmat
+
+    _limit_memory()
+    largest = json.loads(sys.argv[1])
+    try:
+        content = io.BytesIO(sys.stdin.buffer.read())
+        # Before it is read, as a few bytes can state any shape; a list, as a damaged file can have a name twice.
+        for name, shape, kind in whosmat(content):
+            if name in largest and (kind not in _NUMBERS or math.prod(map(int, shape)) > largest[name]):
+                raise ValueError(f"{name} is {kind} of shape {shape}, expected at most {largest[name]} numbers")
+        content.seek(0)
+        found = loadmat(content, variable_names=list(largest))
+        np.savez(sys.stdout.buffer, **{name: found[name] for name in largest if name in found})
+    except Exception as error:  # a damaged file can raise nearly anything
+        sys.exit(str(error) or repr(error))
+
+
+def _limit_memory() -> None:
+    with suppress(ImportError, OSError, ValueError):  # no such limit on this system, or a lower one that holds already
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves no file behind
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+if __name__ == "__main__":
+    _child()
