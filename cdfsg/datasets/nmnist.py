@@ -225,6 +225,10 @@ def _regenerated() -> tuple[np.ndarray, Provenance]:
 def _mapped(path: Path) -> np.ndarray:
     """The verified array of the cache, read-only, its pages shared with other processes."""
     try:
+        with path.open("rb") as stream:
+            # The header of a later version may state gigabytes, for which numpy makes room.
+            if (version := np.lib.format.read_magic(stream)) != (1, 0):
+                raise ValueError(f"version {version}, expected (1, 0)")
         data = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # a damaged header can raise nearly anything
         raise ValueError(f"it has no readable header: {str(error) or repr(error)}") from error

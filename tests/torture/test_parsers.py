@@ -383,6 +383,13 @@ def test_an_array_that_states_an_absurd_shape_is_refused_without_room_being_made
 
 
 @pytest.mark.case("parsers: absurd dimensions")
+def test_a_cache_of_nmnist_that_states_a_header_of_gigabytes_is_refused_without_room_being_made(tmp_path, few_images):
+    (tmp_path / "x.npy").write_bytes(np.lib.format.magic(2, 0) + struct.pack("<I", 2**32 - 1) + b"{}")
+    with bounded(), pytest.raises(ValueError, match=r"version \(2, 0\)"):
+        nmnist._mapped(tmp_path / "x.npy")
+
+
+@pytest.mark.case("parsers: absurd dimensions")
 def test_an_idx_header_with_absurd_dimensions_is_refused_without_room_being_made(tally, few_images, tmp_path, capfd):
     for dimensions in ((2**32 - 1,) * 3, (2**31, 28, 28), (60_000, 2**32 - 1, 28), (0, 0, 0), (3, 28, 27)):
         content = struct.pack(">4I", 2051, *dimensions) + few_images[16:]
