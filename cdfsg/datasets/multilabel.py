@@ -38,8 +38,8 @@ def read_svm(
     Raises
     ------
     ValueError
-        If a line is malformed or far too long, there are too many, or the file cannot be unpacked; the
-        message names file and line.
+        If a line is malformed, far too long or no plain text, there are too many, or the file cannot be unpacked;
+        the message names file and line.
     """
     features: list[np.ndarray] = []
     labels: list[np.ndarray] = []
@@ -124,6 +124,8 @@ def _lines(path: Path, values: int) -> Iterator[tuple[int, str]]:
                         f"{path}, line {number}: more than {longest} characters: expected {values} values at most; "
                         "get it anew"
                     )
+                if not line.rstrip("\n").replace("\t", " ").isprintable():
+                    raise ValueError(f"{path}, line {number}: a control character: expected plain text; get it anew")
                 yield number, line
     # A file that is cut off gives EOFError, one that is no archive OSError.
     except (OSError, EOFError, UnicodeDecodeError) as error:

@@ -158,3 +158,10 @@ def test_a_file_may_have_as_many_rows_as_are_known_and_not_one_more(tmp_path, re
 def test_a_line_far_longer_than_its_values_need_is_refused_before_all_of_it_is_read(tmp_path):
     with pytest.raises(ValueError, match="line 1: more than 1600 characters: expected 9 values at most"):
         read_svm(written(tmp_path / "x.svm", "1" * 1601), 4, 5)
+
+
+@pytest.mark.parametrize("sign", ["\f", "\v", "\x00", "\x1c"])
+def test_a_control_character_is_refused_though_python_takes_some_for_spaces(tmp_path, sign):
+    (tmp_path / "x.svm").write_text(f"0 1:1\n0{sign} 1:1\n")
+    with pytest.raises(ValueError, match="line 2: a control character: expected plain text"):
+        read_svm(tmp_path / "x.svm", 2, 1)
