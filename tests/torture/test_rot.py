@@ -9,10 +9,11 @@ import pytest
 
 from cdfsg import __main__ as cli
 from cdfsg import sums
+from cdfsg.datasets import load, nmnist
 from cdfsg.datasets.download import DownloadError, Source, data_dir, obtain
 from cdfsg.datasets.mnist import CHECKSUM, FILE
 from cdfsg.files import FIGURES, NOTEBOOKS, PAPER, RECORDS, Damaged
-from cdfsg.paper import archive, records, run
+from cdfsg.paper import archive, compute, records, run
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.measure import cost, data_table, speed
 from cdfsg.paper.results import claims, reasons, reported, verdicts
@@ -237,6 +238,36 @@ def test_a_damaged_mnist_is_never_used(tmp_path, monkeypatch, tally):
         with pytest.raises(DownloadError, match=FILE):
             obtain(FILE, CHECKSUM, [])
         tally.count(True)
+
+
+@pytest.mark.torture
+@pytest.mark.case("rot: downloaded files")
+def test_a_damaged_nmnist_is_made_anew_and_the_damage_is_told(tmp_path, monkeypatch, tally, capfd):
+    sources = [data_dir() / FILE, data_dir() / nmnist.CACHE]
+    if not all(source.exists() for source in sources):
+        pytest.skip(f"{data_dir()} lacks one of {', '.join(source.name for source in sources)}; make data fetches them")
+    monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path))
+    (tmp_path / FILE).symlink_to(sources[0].resolve())
+    for kind in ("flip 1", "cut", "empty"):
+        shutil.copy(sources[1], tmp_path / nmnist.CACHE)
+        damage(tmp_path / nmnist.CACHE, kind)
+        found = nmnist.load_nmnist().data
+        nmnist.verify(found.data.cast("B"), nmnist.CHECKSUM)
+        tally.count(f"{tmp_path / nmnist.CACHE} is damaged" in capfd.readouterr().err)
+
+
+@pytest.mark.case("rot: kept covariances")
+def test_a_damaged_covariance_is_made_anew_and_no_record_sees_it(tmp_path, monkeypatch, tally, capfd):
+    monkeypatch.setattr(compute, "KEPT", tmp_path)
+    views = load("digits")
+    covariance = compute._kept("covariance", views, lambda views: views.covariance)
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    for kind in ("flip 1", "flip 2", "flip 3", "cut", "last byte gone", "empty"):
+        heal(path, whole)
+        damage(path, kind)
+        again = compute._kept("covariance", views, lambda views: views.covariance)
+        tally.count((again == covariance).all() and str(path) in capfd.readouterr().err)
 
 
 @pytest.mark.case("rot: records with a row twice")
