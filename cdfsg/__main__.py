@@ -35,7 +35,7 @@ from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.results import claims, reasons, verdicts
 from cdfsg.paper.run import run_ablations, run_betas, run_experiment
 from cdfsg.paper.select import select
-from cdfsg.paper.show import notebooks, site, words
+from cdfsg.paper.show import notebooks, words
 from cdfsg.theory import statements
 from cdfsg.theory.check import Check
 
@@ -240,6 +240,8 @@ def _execute(tasks: Sequence[_Task], jobs: int) -> None:
 
 
 def _report(_: argparse.Namespace) -> None:
+    from cdfsg.paper.show import site  # a second to import, with all that draws
+
     print(f"Open {site.build()}")
 
 

@@ -1,5 +1,7 @@
 import os
 import re
+import subprocess
+import sys
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
@@ -8,6 +10,7 @@ import pytest
 
 from cdfsg import __main__ as cli
 from cdfsg.alone import alone
+from cdfsg.files import ROOT
 from cdfsg.paper import archive, experiments
 from cdfsg.paper.results import claims, reasons, verdicts
 from cdfsg.paper.show import words
@@ -245,3 +248,9 @@ def test_folders_that_the_environment_names_from_here_are_the_same_ones_for_note
     for name in ("CDFSG_DATA_DIR", "CDFSG_CACHE_DIR", "CDFSG_NMNIST_DIR"):
         assert os.environ[name] == str(tmp_path / "near")
     assert os.environ["CDFSG_MEDIAMILL"] == "surrogate"
+
+
+def test_a_command_starts_without_what_only_notebooks_and_the_report_need():
+    code = "import sys, cdfsg.__main__; print(*{'nbformat', 'papermill', 'sphinx', 'jsonschema'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not done.stdout.split()

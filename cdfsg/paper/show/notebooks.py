@@ -4,14 +4,14 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import nbformat
-import papermill
+from typing import TYPE_CHECKING, Any
 
 from cdfsg import sums
 from cdfsg.files import NOTEBOOKS
 from cdfsg.paper.experiments import Experiment
+
+if TYPE_CHECKING:  # at run time in the functions that use it: it takes two seconds to import, which no run needs
+    from nbformat import NotebookNode
 
 OF_EXPERIMENTS: dict[str, Callable[[Experiment], bool]] = {
     "30_penalty_robustness": lambda experiment: bool(experiment.betas),
@@ -62,6 +62,9 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
     papermill.PapermillExecutionError
         If a cell fails; the output is then left as it was.
     """
+    import nbformat
+    import papermill
+
     source = NOTEBOOKS / f"{name}.ipynb"
     if not source.exists():
         raise ValueError(f"there is no notebook {name!r}; known notebooks: {', '.join(names())}")
@@ -83,12 +86,14 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
     return target
 
 
-def scrubbed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def scrubbed(notebook: "NotebookNode") -> "NotebookNode":
     """Drop what differs between two equal executions.
 
     That is paths, times, versions, cell ids, standard error, where printed text was cut, and references to widgets,
     which without their kernel show nothing: of those the picture is left that they came with.
     """
+    import nbformat
+
     notebook.metadata = nbformat.from_dict(
         {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     )
@@ -103,7 +108,7 @@ def scrubbed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
-def stored(path: Path) -> nbformat.NotebookNode:
+def stored(path: Path) -> "NotebookNode":
     """A notebook with its outputs, as `execute` wrote it.
 
     Raises
@@ -111,13 +116,15 @@ def stored(path: Path) -> nbformat.NotebookNode:
     Damaged
         If it was changed since.
     """
+    import nbformat
+
     text = sums.read(path, "take back both with git checkout, or execute it with: python -m cdfsg notebooks")
     return nbformat.reads(text.decode("utf-8"), as_version=4)
 
 
-def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+def _joined(outputs: "list[NotebookNode]") -> "list[NotebookNode]":
     """Outputs with neighbouring texts made one: where a kernel cuts its text in two depends on the moment."""
-    joined: list[nbformat.NotebookNode] = []
+    joined: list[NotebookNode] = []
     for out in outputs:
         if out.output_type == "stream" and joined and joined[-1].output_type == "stream":
             joined[-1].text += out.text
@@ -127,6 +134,8 @@ def _joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]
 
 
 def _require_known(source: Path, parameters: dict[str, Any]) -> None:
+    import papermill
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         known = set(papermill.inspect_notebook(str(source)))
