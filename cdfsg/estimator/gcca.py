@@ -33,6 +33,8 @@ QUIET_SECONDS = 5.0
 """A pass that takes longer says in between how far it is, if verbose."""
 PUBLISHED = ("weights_", "means_", "scales_", "canonical_correlations_", "explained_covariance_")
 """What `StochasticGCCA._publish` sets and depends on the weights."""
+FEW_STEPS = 50
+"""A fit of fewer steps has not converged, whatever its passes gained: a few minibatches say little of the next ones."""
 STILL_GROWING = 0.05
 """A fit has not converged if the gains of its last passes promise to add more than this share."""
 
@@ -145,7 +147,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_epochs_ : int
         Passes made by `fit`.
     converged_ : bool
-        False if `fit` warned that the captured correlation was still growing.
+        False if `fit` warned that the captured correlation was still growing, or that it made too few steps to tell.
     restarts_ : list of Restart
         Divergences: after how many rows, why, and the step size from there.
     penalty_, batch_size_ : float, int
@@ -609,10 +611,21 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         print(f"[{type(self).__name__}] {words}", file=sys.stdout, flush=True)
 
     def _judge(self, history: list[float], captured: float) -> None:
-        """Warn where the captured correlation was still growing when the passes were used up.
+        """Warn where the captured correlation was still growing when the passes were used up, or the steps were few.
 
         What is known along the way lags behind, being of earlier iterates; `captured` is what the last pass found.
         """
+        steps = self._learner.moments.rows // self.batch_size_
+        if steps < FEW_STEPS:
+            self.converged_ = False
+            warnings.warn(
+                f"not converged: {len(history)} passes over so few rows are {steps} steps, expected at least "
+                f"{FEW_STEPS}. Raise n_epochs={self.n_epochs}, or go on with partial_fit; an exact method such as "
+                "sklearn.cross_decomposition.CCA is no slower at this size",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+            return
         missing = still_to_come(history) - max(captured - history[-1], 0.0)
         if missing <= STILL_GROWING * history[-1]:
             return

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from cdfsg import StochasticGCCA
+from cdfsg.datasets.synthetic import make_views
 from cdfsg.merits import Huber
 from cdfsg.metrics import compress
 from tests.estimator.data import CORRELATIONS, covariance, digits, exact, stacked, synthetic
@@ -94,3 +96,15 @@ def test_single_precision_comes_out_as_double_does():
     assert single.transform([view.astype(np.float32) for view in views])[0].dtype == np.float32
     # The runs part by rounding, which 200 steps amplify, but far less than the distance from the optimum.
     np.testing.assert_allclose(single.canonical_correlations_, double.canonical_correlations_, atol=2e-3)
+
+
+@pytest.mark.filterwarnings("ignore:not converged")  # the longer one may say so, too
+@pytest.mark.parametrize("rows", [30, 60, 100])
+def test_a_fit_of_few_steps_captures_less_and_says_so_whatever_its_passes_gained(rows):
+    for seed in range(3):
+        views = make_views(rows, (10, 10), (0.9, 0.7, 0.5), seed=seed)
+        with pytest.warns(ConvergenceWarning, match=r"over so few rows are \d+ steps, expected at least 50"):
+            model = StochasticGCCA(2, random_state=0).fit([views.data[:, view] for view in views.slices])
+        assert not model.converged_
+    longer = StochasticGCCA(2, n_epochs=400, random_state=0).fit([views.data[:, view] for view in views.slices])
+    assert longer.canonical_correlations_.sum() > model.canonical_correlations_.sum()
