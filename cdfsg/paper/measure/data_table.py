@@ -59,7 +59,7 @@ def facts(views: Views, covariance: Array, eigenvalues: Array) -> dict[str, Any]
     """
     spectra = [kept_spectrum(covariance[view, view]) for view in views.slices]
     top = views.n_views - 1
-    ps = sorted({p for experiment in EXPERIMENTS.values() for p in experiment.ps})
+    ps = sorted({p for experiment in EXPERIMENTS.values() for p in experiment.ps if p <= views.n_features})
     return {
         "dataset": views.name,
         "provenance": views.provenance.kind,
