@@ -176,7 +176,8 @@ def _status(arguments: argparse.Namespace) -> None:
             continue
         wanted = {key_of(block) for block in [*blocks, *experiment.second_stage(select(runs))]}
         fresh = wanted == set(runs["key"])
-        print(f"  published records: {len(runs)}, " + ("of this code and data" if fresh else "of other code or data"))
+        of = "of this code and data" if fresh else "of other code or data; make reproduce makes them anew"
+        print(f"  published records: {len(runs)}, {of}")
 
 
 def _verdict(_: argparse.Namespace) -> None:
