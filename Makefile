@@ -53,7 +53,7 @@ mutants: setup ## change the numerical code a little at a time: do the tests not
 	$(PY) -m mutmut run --max-children 1
 	$(PY) benchmarks/mutants.py
 
-torture: setup ## kill, starve, corrupt and misuse it, in half an hour: what does it survive? (not in CI)
+torture: setup ## kill, starve, corrupt and misuse it for a quarter of an hour: what does it survive? (not in CI)
 	$(PY) -m pytest -n 2 --dist loadfile --torture --publish tests/torture tests/datasets/test_download.py
 
 bench: setup ## time the runs beside other ways to do the same, and beside what one core can do
