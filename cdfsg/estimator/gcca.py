@@ -34,7 +34,7 @@ QUIET_SECONDS = 5.0
 PUBLISHED = ("weights_", "means_", "scales_", "canonical_correlations_", "explained_covariance_")
 """What `StochasticGCCA._publish` sets and depends on the weights."""
 FEW_STEPS = 50
-"""A fit of fewer steps has not converged, whatever its passes gained: a few minibatches say little of the next ones."""
+"""Passes of fewer steps in all have not converged, whatever they gained: a few minibatches say little of the next."""
 STILL_GROWING = 0.05
 """A fit has not converged if the gains of its last passes promise to add more than this share."""
 
@@ -616,7 +616,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         What is known along the way lags behind, being of earlier iterates; `captured` is what the last pass found.
         """
         steps = self._learner.moments.rows // self.batch_size_
-        if steps < FEW_STEPS:
+        if len(history) > 1 and steps < FEW_STEPS:  # who asks for a single pass is not told that it is few
             self.converged_ = False
             warnings.warn(
                 f"not converged: {len(history)} passes over so few rows are {steps} steps, expected at least "
