@@ -41,6 +41,7 @@ def code_digest(*modules: str) -> str:
     return digest.hexdigest()
 
 
+@lru_cache(maxsize=64)
 def code_of(source: str) -> str:
     """Python source without its comments, docstrings, blank lines, and what does nothing but refuse."""
     lines = source.splitlines()
