@@ -80,6 +80,12 @@ def require_sizes(sizes: tuple[int, ...], total: int | None = None) -> None:
         raise ValueError(f"view sizes must be positive whole numbers{meant}, one per view, got {sizes!r}")
 
 
+def require_merit(merit: object, method: str) -> None:
+    """Refuse what is no merit function, of which the caller needs a method."""
+    if isinstance(merit, type | str) or not hasattr(merit, method):
+        raise ValueError(f"merit must be a merit function, got {merit!r}; cdfsg.merits.make_merit finds one by name")
+
+
 # --- arrays ----------------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from cdfsg.checks import (
     require_compressed,
     require_covariance,
     require_floats,
+    require_merit,
     require_not_negative,
     require_real,
     require_shape,
@@ -100,8 +101,7 @@ def spectral_feasibility(K: Array) -> Array:
 def objective(K: Array, merit: Merit, weights: Array | None = None) -> Array:
     """Fval: ``- sum_r sum_{i != j} c_ij g(t_ij,r)`` (p:GCCA) per lane, shape (lanes,)."""
     require_compressed(K)
-    if isinstance(merit, type | str) or not hasattr(merit, "value"):
-        raise ValueError(f"merit must be a merit function, got {merit!r}; cdfsg.merits.make_merit finds one by name")
+    require_merit(merit, "value")
     t = np.diagonal(K, axis1=-2, axis2=-1)
     c = pair_weights(len(K), weights) * (1 - np.eye(len(K)))
     total: Array = -np.einsum("ij,ijlr->l", c, merit.value(t))
