@@ -18,6 +18,7 @@ from cdfsg.checks import (
     require_covariance,
     require_finite,
     require_floats,
+    require_merit,
     require_real,
     require_shape,
     require_sizes,
@@ -216,12 +217,14 @@ class GCCA:
 
     def value(self, X: Array) -> float:
         """f(X)."""
+        require_shape("X", X, (len(self.covariance), "p"), "the height of the covariance")
         t = {pair: self._inner(*pair, X, X) for pair in self._pairs()}
         return -sum(float(self.weights[pair] * self.merit.value(t[pair]).sum()) for pair in t)
 
     def gradient(self, X: Array) -> Array:
         """Gradient of f: block i is ``-2 sum_j c_ij S_ij X_j diag(g'(t_ij))``."""
         require_floats("X", X)
+        require_shape("X", X, (len(self.covariance), "p"), "the height of the covariance")
         G = np.zeros_like(X)
         for i, j in self._pairs():
             slope = self.merit.slope(self._inner(i, j, X, X))
@@ -231,6 +234,8 @@ class GCCA:
     def hessian(self, X: Array, D: Array) -> Array:
         """Hessian of f at X applied to D (where |t_ij| = mu in no column)."""
         require_floats("X", X)
+        require_shape("X", X, (len(self.covariance), "p"), "the height of the covariance")
+        require_shape("D", D, (len(self.covariance), "p"), "the height of the covariance")
         H = np.zeros_like(X)
         for i, j in self._pairs():
             t = self._inner(i, j, X, X)
@@ -248,8 +253,6 @@ class GCCA:
 
     def _inner(self, i: int, j: int, X: Array, Y: Array) -> Array:
         """Per column ``x_r^[i]' S_ij y_r^[j]``, shape (p,)."""
-        for part in (X, Y):
-            require_shape("X", part, (len(self.covariance), "p"), "the height of the covariance")
         inner: Array = np.sum(X[self.slices[i]] * (self._block(i, j) @ Y[self.slices[j]]), axis=0)
         return inner
 
@@ -373,5 +376,4 @@ def pair_weights(m: int, weights: Array | None) -> Array:
 def _require_gcca(sizes: tuple[int, ...], merit: Merit) -> None:
     if len(sizes) < 2:
         raise ValueError(f"GCCA needs at least two views, got the sizes {tuple(sizes)}")
-    if isinstance(merit, type) or not hasattr(merit, "slope"):
-        raise ValueError(f"merit must be a merit function, got {merit!r}; cdfsg.merits.make_merit finds one by name")
+    require_merit(merit, "slope")
