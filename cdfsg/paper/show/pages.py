@@ -117,11 +117,16 @@ def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
 
 
 def _claim_bar(holds: int, of: int, verdict: str) -> str:
+    return f"<span>{escape(verdict)}</span>{_shares(holds, of)}"
+
+
+def _shares(holds: int, of: int) -> str:
+    """A bar of what holds and, in red, what does not."""
     segments = [("match", holds), ("worse", of - holds)]
     bar = "".join(
         f'<span class="verdict v-{word}" style="flex:{count}">{count}</span>' for word, count in segments if count
     )
-    return f'<span>{escape(verdict)}</span><div class="bar">{bar}</div>'
+    return f'<div class="bar">{bar}</div>'
 
 
 def _test_of(claim: dict[str, Any]) -> str:
@@ -379,15 +384,8 @@ def torture_table() -> str:
         rows.append(f'<div class="head">{escape(group.capitalize())}</div>')
         for row in part.itertuples():
             words = f"{row.survived:,} of {row.tried:,}" if row.tried else "could not be tried on that machine"
-            rows.append(f"<span>{escape(row.case)}</span><div>{words} {_survived(row.survived, row.tried)}</div>")
+            rows.append(f"<span>{escape(row.case)}</span><div>{words} {_shares(row.survived, row.tried)}</div>")
     return f'<div class="bars torture">\n{chr(10).join(rows)}\n</div>\n'
-
-
-def _survived(survived: int, tried: int) -> str:
-    """A bar of what went well and, in red, what did not."""
-    parts = (("match", survived), ("worse", tried - survived))
-    spans = "".join(f'<span class="verdict v-{word}" style="flex:{count}"></span>' for word, count in parts if count)
-    return f'<div class="bar">{spans}</div>'
 
 
 def is_light(path: Path) -> bool:
