@@ -11,8 +11,8 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +131,17 @@ def write_sealed(path: Path, content: str | bytes) -> None:
     write_atomically(path, data + _SEAL.format(hashlib.sha256(data).hexdigest()).encode())
 
 
+@contextmanager
+def unreadable_is_damaged(path: Path, remedy: str) -> Iterator[None]:
+    """Tell of a file that is there and cannot be read as of a damaged one; the message ends with `remedy`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Damaged(f"{error.filename or path} cannot be read ({error.strerror}); {remedy}") from error
+
+
 def read_sealed(path: Path, remedy: str = "delete it") -> bytes:
     """The content that `write_sealed` wrote.
 
@@ -141,12 +152,8 @@ def read_sealed(path: Path, remedy: str = "delete it") -> bytes:
     Damaged
         If it cannot be read or the checksum is missing or another one; the message ends with `remedy`.
     """
-    try:
+    with unreadable_is_damaged(path, remedy):
         data = path.read_bytes()
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise Damaged(f"{path} cannot be read ({error.strerror}); {remedy}") from error
     seal = _SEALED.search(data)
     if seal is None:
         raise Damaged(f"{path} does not end with a checksum: it is cut short, or of an earlier version; {remedy}")

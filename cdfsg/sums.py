@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from cdfsg.files import Damaged, try_lock, write_atomically
+from cdfsg.files import Damaged, try_lock, unreadable_is_damaged, write_atomically
 
 LIST = "SHA256SUMS"
 _LINE = re.compile(r"^([0-9a-f]{64}) [ *](\S.*)$", re.MULTILINE)
@@ -48,15 +48,11 @@ def read(path: Path, remedy: str = REMEDY) -> bytes:
     Damaged
         If it cannot be read or its checksum is not the listed one; the message ends with `remedy`.
     """
-    try:
+    with unreadable_is_damaged(path, remedy):
         for _ in range(2):  # twice, as another process may replace the file between the two looks
             data = path.read_bytes()
             if (path.name, _digest(data)) in _listed(path.parent):
                 return data
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise Damaged(f"{error.filename or path} cannot be read ({error.strerror}); {remedy}") from error
     raise Damaged(f"{path} is not what {path.parent / LIST} says: one of them was changed or damaged; {remedy}")
 
 
