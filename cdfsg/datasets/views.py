@@ -252,8 +252,9 @@ class Views:
             Rows ``l`` per batch, ``1..N``. The last ``N mod l`` rows of the order are left out, so
             that all batches are of one size.
         seed : int, sequence of int or None
-            The order is the permutation that ``numpy.random.default_rng(seed)`` draws, the same for
-            the same seed; None stands for the order of the file.
+            Consecutive rows of the permutation that ``numpy.random.default_rng(seed)`` draws, the
+            same for the same seed. None stands for rows of the file at a stride, as the authors of
+            RSG+ read them: batch ``b`` of ``K`` has the rows ``b, b + K, b + 2 K, ...``
 
         Returns
         -------
@@ -273,13 +274,16 @@ class Views:
                 f"the number of rows of {self.name!r}"
             )
         n, size = self.n_samples, int(batch_size)
+        used = n // size * size
+        if seed is None:
+            return np.arange(used).reshape(size, -1).T
         try:
-            order = np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n)
+            order = np.random.default_rng(seed).permutation(n)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"seed={seed!r}: expected None or one or more whole numbers of at least 0 ({error})"
             ) from error
-        return order[: n // size * size].reshape(-1, size)
+        return order[:used].reshape(-1, size)
 
     def with_centring(self, flag: bool) -> "Views":
         """Return the same data, stored once, with the mean subtracted (True) or not (False)."""
