@@ -60,10 +60,11 @@ def compress(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
     X = X.astype(np.float64)
     views = view_slices(sizes)
     K = np.empty((len(views), len(views), lanes, p, p))
-    for j, right in enumerate(views):
-        SX = (covariance[:, right] @ X[right].reshape(-1, lanes * p)).reshape(n, lanes, p)
-        for i, left in enumerate(views):
-            K[i, j] = lane_gram(X[left], SX[left])
+    with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
+        for j, right in enumerate(views):
+            SX = (covariance[:, right] @ X[right].reshape(-1, lanes * p)).reshape(n, lanes, p)
+            for i, left in enumerate(views):
+                K[i, j] = lane_gram(X[left], SX[left])
     return K
 
 
@@ -71,7 +72,8 @@ def transform(K: Array, N: Array) -> Array:
     """The compressed matrices of ``X N``: ``N' K_ij N`` with N of shape (lanes, p, p)."""
     require_compressed(K)
     require_shape("N", N, K.shape[2:], "a factor per lane of K")
-    product: Array = np.swapaxes(N, -1, -2) @ K @ N
+    with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
+        product: Array = np.swapaxes(N, -1, -2) @ K @ N
     return product
 
 
@@ -85,7 +87,8 @@ def constraint(K: Array) -> Array:
 def feasibility(K: Array) -> Array:
     """Fea: ``|| X'MX - I ||_F`` per lane, shape (lanes,)."""
     C = constraint(K)
-    norms: Array = np.linalg.norm(C - eye_like(C), axis=(-2, -1))
+    with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
+        norms: Array = np.linalg.norm(C - eye_like(C), axis=(-2, -1))
     return norms
 
 

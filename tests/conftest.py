@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 
@@ -22,3 +23,10 @@ def case(request, record_property):
     if marker is not None:
         record_property("case", marker.args[0])
     return marker
+
+
+@pytest.fixture
+def numpy_raises():
+    """Make numpy raise: code that computes with NaN or infinity on purpose must silence numpy at that place."""
+    with np.errstate(all="raise"):
+        yield

@@ -108,12 +108,14 @@ def test_a_tracker_that_is_not_positive_definite_gives_no_post_processing_and_sa
     assert np.isnan(N[1]).all() and not np.isnan(N[0]).any()
 
 
-def test_a_diverged_lane_gives_nan_and_leaves_the_others_alone(data):
-    X = np.random.default_rng(1).standard_normal((9, 2, 2))
-    X[:, 1] = np.nan
+def test_a_diverged_lane_gives_nan_and_leaves_the_others_alone(data, numpy_raises):
+    X = np.random.default_rng(1).standard_normal((9, 4, 2))
+    X[:, 1], X[:2, 2] = np.nan, [[np.inf], [-np.inf]]
+    X[:, 3] *= 1e100  # the square of X'MX is beyond the largest number
     K = metrics.compress(X, data[1], SIZES)
-    assert np.isnan(metrics.tcc(K)[1]) and metrics.tcc(K)[0] > 0
-    assert np.isnan(metrics.feasibility(K)[1])
+    np.testing.assert_array_equal(metrics.tcc(K) > 0, [True, False, False, True])
+    for measured in (K, metrics.transform(K, X[:2].transpose(1, 0, 2))):  # in lane 3 beyond the largest number, too
+        np.testing.assert_array_equal(np.isfinite(metrics.feasibility(measured)), [True, False, False, False])
 
 
 def test_the_synthetic_views_have_the_canonical_correlations_that_they_were_made_with():

@@ -156,7 +156,8 @@ def _minibatch_constraint(block: Block, views: Views, X: Array) -> Array:
     seed = None if block.order is None else [block.order, 3]
     Z = next(views.batches(block.batch_size, seed, np.float64))
     problem = SampledGCCA(views.sizes, make_merit(block.merit, block.mu))
-    return problem.constraint(problem.project(Z, X.astype(np.float64)))
+    with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
+        return problem.constraint(problem.project(Z, X.astype(np.float64)))
 
 
 def _complete(frame: pd.DataFrame, block: Block, views: Views, outcome: Outcome) -> pd.DataFrame:

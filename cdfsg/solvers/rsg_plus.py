@@ -140,12 +140,13 @@ def qf(A: Array, views: Sequence[slice] = (slice(None),)) -> Array:
     By the Cholesky factor of A'A: the matrices here are orthonormal up to a bounded step, so it is as accurate
     as Householder's and much faster in lanes.  Lanes with a non-finite entry give NaN.
     """
-    gram = np.stack([lane_gram(A[view], A[view]) for view in views])
-    finite = np.asarray(np.isfinite(gram).all(axis=(2, 3)))
-    safe = np.where(finite[..., None, None], gram, eye_like(gram))
-    inverse = np.linalg.inv(np.swapaxes(_each(np.linalg.cholesky, safe), -1, -2))
-    inverse[~finite] = np.nan
-    return np.concatenate([lane_product(A[view], inverse[i]) for i, view in enumerate(views)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = np.stack([lane_gram(A[view], A[view]) for view in views])
+        finite = np.asarray(np.isfinite(gram).all(axis=(2, 3)))
+        safe = np.where(finite[..., None, None], gram, eye_like(gram))
+        inverse = np.linalg.inv(np.swapaxes(_each(np.linalg.cholesky, safe), -1, -2))
+        inverse[~finite] = np.nan
+        return np.concatenate([lane_product(A[view], inverse[i]) for i, view in enumerate(views)])
 
 
 def _each(function: Callable[[Array], Array], matrices: Array) -> Array:

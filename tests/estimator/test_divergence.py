@@ -10,7 +10,7 @@ from cdfsg.estimator.learner import HALVINGS
 from cdfsg.merits import Huber, Identity
 from tests.estimator.data import CORRELATIONS, stacked, synthetic
 
-pytestmark = pytest.mark.filterwarnings("ignore:not converged")
+pytestmark = [pytest.mark.filterwarnings("ignore:not converged"), pytest.mark.usefixtures("numpy_raises")]
 
 
 @pytest.mark.parametrize("algorithm, huge", [("cdfsg-ada", 300.0), ("cdfsg", 30.0)])

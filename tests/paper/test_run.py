@@ -86,13 +86,22 @@ def test_records_keep_the_exact_feasibility_before_and_after_each_post_processin
 
 
 @pytest.mark.parametrize("solver, setting", [("CDFSG", (0.5, 50.0)), ("Landing", (50.0, 2.0))])
-def test_a_run_that_diverges_says_so_has_no_metrics_and_does_not_touch_its_neighbours(solver, setting):
+def test_a_run_that_diverges_says_so_has_no_metrics_and_does_not_touch_its_neighbours(
+    solver, setting, numpy_raises
+):
     good = {"CDFSG": (0.5, 0.02), "Landing": (0.05, 1.0)}[solver]
     frame = compute(replace(BLOCK, solver=solver, starts=(1,), settings=(setting, good)))
     assert list(frame["status"]) == ["diverged", "done"]
     assert frame["stopped_at"].iloc[0] > 0 and frame["stopped_at"].iloc[1] == -1
     metrics = frame.loc[:, "pcc":"fval_orth"]
     assert metrics.iloc[0].isna().all() and metrics.iloc[1].notna().all()
+
+
+def test_a_run_that_overflows_in_its_last_step_has_diverged_though_it_was_never_stopped(numpy_raises):
+    settings = ((1e38, 1e3), (0.05, 1.0))  # X becomes infinite in single precision
+    frame = compute(replace(BLOCK, solver="Landing", batch_size=1797, starts=(1,), settings=settings))
+    assert list(frame["status"]) == ["diverged", "done"] and set(frame["stopped_at"]) == {-1}
+    assert frame.loc[0, "pcc":"fval_orth"].isna().all() and frame.loc[1, "pcc":"fval_orth"].notna().all()
 
 
 def test_a_run_that_ends_too_far_from_the_constraint_has_diverged_though_it_was_never_stopped(monkeypatch):

@@ -114,7 +114,7 @@ def test_single_precision_stays_near_double_precision(name, known):
 
 
 @pytest.mark.parametrize("name", ["CDFSG", "CDFSG-Ada", "Landing"])
-def test_a_lane_that_diverges_is_reported_and_its_neighbours_keep_their_numbers(name):
+def test_a_lane_that_diverges_is_reported_and_its_neighbours_keep_their_numbers(name, numpy_raises):
     solver = SOLVERS[name]()
     views = load("digits")
     X0 = initial_points(solver, views.n_features, 2, (1, 2, 3))
