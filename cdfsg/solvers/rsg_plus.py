@@ -35,16 +35,22 @@ class RSGPlus:
     uniform entries.  The settings of a lane are the steps ``eta_q`` of the orthonormal and ``eta_t`` of the
     p-by-p factors; the published ones are 0.1 and 0.01.
 
+    The whitening term inverts a p-by-p matrix for every block of p rows. Rows with equal labels make such a matrix
+    singular, and the published formula then has no value.
+
     Attributes
     ----------
     gamma : float
         Step of the first pass.
     weight : float
         Weight w of the whitening term.
+    singular : {"pseudo-inverse", "ridge", "stop"}
+        How a singular block is treated, see `INVERSES`.
     """
 
     gamma: float = 0.01
     weight: float = 0.1
+    singular: str = "pseudo-inverse"
     name: ClassVar = "RSG+"
     settings: ClassVar[tuple[str, ...]] = ("eta_q", "eta_t")
     streams: ClassVar = 1
@@ -53,8 +59,10 @@ class RSGPlus:
     joint: ClassVar = False
 
     def __post_init__(self) -> None:
-        """Refuse constants that are not positive."""
+        """Refuse constants that are not positive, and an unknown treatment of singular blocks."""
         require_positive(gamma=self.gamma, weight=self.weight)
+        if self.singular not in INVERSES:
+            raise ValueError(f"singular={self.singular!r}: expected one of {', '.join(map(repr, INVERSES))}")
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Refuse more than two views, other merits, views that are not centred, and p that does not divide l."""
@@ -108,7 +116,8 @@ class RSGPlus:
         AQT = lane_product(AQ, T).reshape(P.shape)
         other = AQT[:, ::-1].reshape(AQ.shape)  # A_j Q_j T_j
         # V_i = lift(factor) + w Q_i, whose last term drops out of V_i - Q_i V_i'Q_i
-        factor = -lane_product(other, np.swapaxes(T, -1, -2)) - self.weight / (l // p) * block_inverses(AQ)
+        inverses = block_inverses(AQ, self.singular)
+        factor = -lane_product(other, np.swapaxes(T, -1, -2)) - self.weight / (l // p) * inverses
         V = problem.lift(rows, factor.reshape(P.shape))
         R = -lane_gram(AQ, other)  # Q_i' G_i
         R = normalise_columns(R - np.swapaxes(R, -1, -2)) / 2
@@ -122,16 +131,54 @@ class RSGPlus:
         state.C = lane_gram(state.X[:p], state.X[:p])  # bounded; a lane that failed is NaN in every row
 
 
-def block_inverses(P: Array) -> Array:
+def block_inverses(P: Array, singular: str) -> Array:
     """Rows N of ``sum_j E_j (Q'E_j)^(-1) = A'N``, where E_j' are blocks of p consecutive rows of A.
 
     Since ``Q'E_j`` is the transpose of the block ``P_j = E_j'Q`` of projections, N stacks ``(P_j^(-1))'``.
-    P and N have shape (l, lanes, p).
+    P and N have shape (l, lanes, p); `singular` names an entry of `INVERSES`.
     """
     size, lanes, p = P.shape
     blocks = P.reshape(size // p, p, lanes, p).transpose(0, 2, 1, 3)
-    inverse = np.swapaxes(_each(np.linalg.inv, blocks), -1, -2)
+    inverse = np.swapaxes(INVERSES[singular](blocks), -1, -2)
     return np.ascontiguousarray(inverse.transpose(0, 2, 1, 3)).reshape(size, lanes, p)
+
+
+def _inverse(blocks: Array) -> Array:
+    return _each(np.linalg.inv, blocks)
+
+
+def _pseudo_inverse(blocks: Array) -> Array:
+    """The inverse; for blocks that are singular to working precision, the Moore-Penrose inverse."""
+    rtol = blocks.shape[-1] * np.finfo(blocks.dtype).eps  # below it, singular values are rounding
+    inverse = _inverse(blocks)
+    with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
+        norms = _norms(blocks)
+        singular = np.isfinite(norms) & ~(norms * _norms(inverse) * rtol < 1)  # NaN where there is no inverse
+    inverse[singular] = np.linalg.pinv(blocks[singular], rtol=rtol)
+    return inverse
+
+
+def _ridge_inverse(blocks: Array) -> Array:
+    """``(P'P + r I)^(-1) P'`` with r a thousandth of the mean squared singular value of P."""
+    transposed = np.swapaxes(blocks, -1, -2)
+    gram = transposed @ blocks
+    ridge = 1e-3 * np.trace(gram, axis1=-2, axis2=-1)[..., None, None] / blocks.shape[-1]
+    return _inverse(gram + ridge * eye_like(gram)) @ transposed
+
+
+def _norms(matrices: Array) -> Array:
+    """Frobenius norm of each trailing matrix."""
+    norms: Array = np.linalg.norm(matrices, axis=(-2, -1))
+    return norms
+
+
+INVERSES: dict[str, Callable[[Array], Array]] = {
+    "stop": _inverse,
+    "pseudo-inverse": _pseudo_inverse,
+    "ridge": _ridge_inverse,
+}
+"""What takes the place of the inverse of a block: nothing, so that its lane stops, as published; its pseudo-inverse,
+which equals the inverse wherever there is one; or the inverse of a regularised block."""
 
 
 def qf(A: Array, views: Sequence[slice] = (slice(None),)) -> Array:

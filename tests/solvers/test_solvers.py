@@ -251,7 +251,7 @@ def test_one_landing_step_is_the_published_direction():
 def test_the_block_inverses_of_rsg_plus_are_the_sum_over_blocks():
     rng = np.random.default_rng(0)
     A, Q = rng.standard_normal((6, 5)), np.linalg.qr(rng.standard_normal((5, 2)))[0]
-    N = block_inverses((A @ Q)[:, None, :])[:, 0]
+    N = block_inverses((A @ Q)[:, None, :], "stop")[:, 0]
     expected = sum(A[k : k + 2].T @ np.linalg.inv(Q.T @ A[k : k + 2].T) for k in (0, 2, 4))
     np.testing.assert_allclose(A.T @ N, expected, atol=1e-10)
 

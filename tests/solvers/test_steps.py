@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from cdfsg.datasets import load
+from cdfsg.datasets import Provenance, Views, load
 from cdfsg.merits import Huber, Identity
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
@@ -228,12 +228,60 @@ def test_a_lane_that_is_not_finite_or_singular_gives_nan_in_qf_and_the_others_th
         np.testing.assert_allclose(Q[view, lane], q_factor(A[view, lane]), atol=1e-10)
 
 
-def test_a_singular_block_has_no_inverse_and_the_other_blocks_keep_theirs(rng):
-    blocks = rng.standard_normal((2, 2, 2))
-    P_rows = np.concatenate([blocks[0], np.ones((2, 2)), blocks[1]])[:, None]
-    inverse = block_inverses(P_rows)[:, 0].reshape(3, 2, 2)
-    assert np.isnan(inverse[1]).all()
-    np.testing.assert_allclose(inverse[[0, 2]], np.linalg.inv(blocks).swapaxes(1, 2))
+REGULAR = np.array([[[2.0, 1.0], [0.0, 1.0]], [[1.0, -1.0], [1.0, 2.0]]])  # condition numbers 2.6 and 2.6
+SINGULAR = np.array([[3.0, 4.0], [3.0, 4.0]])  # as from two rows with equal labels
+
+
+def inverses(singular, middle, dtype=np.float64):
+    """What stands for the inverse of three blocks of one lane, the middle one of them given."""
+    rows = np.concatenate([REGULAR[0], middle, REGULAR[1]]).astype(dtype)[:, None]
+    return block_inverses(rows, singular)[:, 0].reshape(3, 2, 2).swapaxes(1, 2)
+
+
+@pytest.mark.parametrize("singular", ["stop", "pseudo-inverse"])
+@pytest.mark.parametrize("middle", [SINGULAR, np.full((2, 2), np.nan), np.full((2, 2), np.inf)])
+def test_a_regular_block_has_its_inverse_beside_any_other_block(singular, middle, numpy_raises):
+    np.testing.assert_allclose(inverses(singular, middle)[[0, 2]], np.linalg.inv(REGULAR), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-8])  # below single precision
+def test_a_block_that_is_singular_to_working_precision_has_a_pseudo_inverse(noise):
+    found = inverses("pseudo-inverse", SINGULAR + noise * np.eye(2), np.float32)[1]
+    np.testing.assert_allclose(found, SINGULAR.T / 50, rtol=1e-6)  # of rank one: P' / |P|^2
+
+
+def test_a_singular_block_has_no_inverse_as_published():
+    assert np.isnan(inverses("stop", SINGULAR)[1]).all()
+
+
+@pytest.mark.parametrize("singular", ["stop", "pseudo-inverse", "ridge"])
+def test_a_block_that_is_not_finite_has_no_inverse(singular, numpy_raises):
+    assert np.isnan(inverses(singular, np.full((2, 2), np.nan))[1]).all()
+
+
+def test_a_ridge_regularises_every_block_by_a_thousandth_of_its_mean_squared_singular_value():
+    for block, found in zip((REGULAR[0], SINGULAR, REGULAR[1]), inverses("ridge", SINGULAR), strict=True):
+        left, values, right = np.linalg.svd(block)
+        expected = right.T @ np.diag(values / (values**2 + 1e-3 * (values**2).mean())) @ left.T
+        np.testing.assert_allclose(found, expected, rtol=1e-11)
+
+
+def test_rsg_plus_passes_equal_rows_by_a_pseudo_inverse_and_stops_there_by_an_inverse():
+    rows = np.tile(np.random.default_rng(0).standard_normal((50, 8)), (2, 1))  # at a stride, each minibatch is a pair
+    views = Views("pairs", rows, (4, 4), 1.0, centred=True, provenance=Provenance("here", "none:", "synthetic"))
+    X0 = initial_points(RSGPlus(), 8, 2, (1,))
+    settings = {"eta_q": np.array([0.1]), "eta_t": np.array([0.01])}
+    problem = SampledGCCA(views.sizes, Identity())
+    stopped = {
+        singular: run(RSGPlus(singular=singular), problem, views, X0, settings, 2, None, dtype=np.float64).stopped_at[0]
+        for singular in ("stop", "pseudo-inverse", "ridge")
+    }
+    assert stopped == {"stop": 51, "pseudo-inverse": -1, "ridge": -1}  # with the first step of the second pass
+
+
+def test_an_unknown_treatment_of_singular_blocks_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="singular='skip': expected one of 'stop', 'pseudo-inverse', 'ridge'"):
+        RSGPlus(singular="skip")
 
 
 @pytest.mark.parametrize("constant", ["eta1", "eta2"])
