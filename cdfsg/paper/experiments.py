@@ -64,10 +64,13 @@ class Entry:
         Settings among which the rule selects.  A solver without given settings reports runs at all of them.
     given : mapping of str to tuple
         Given settings by the name of the variant; the first stands for the solver in the verdicts.
+    in_file_order : tuple of str
+        Variants that read the rows as they lie in the file; the others draw an order.
     """
 
     grid: tuple[Setting, ...]
     given: Mapping[str, Setting] = field(default_factory=dict)
+    in_file_order: tuple[str, ...] = ()
 
     @property
     def stands(self) -> str:
@@ -79,9 +82,9 @@ ENTRIES = {
     "CDFSG": Entry(GRID),
     "CDFSG-Ada": Entry(GRID),
     "Landing": Entry(LANDING_GRID, LANDING_FIXED),
-    "RSG+": Entry(RSG_PLUS_GRID, {"permuted": RSG_PLUS_PUBLISHED}),
+    "RSG+": Entry(RSG_PLUS_GRID, {"file": RSG_PLUS_PUBLISHED, "permuted": RSG_PLUS_PUBLISHED}, ("file",)),
 }
-"""The paper's solvers."""
+"""The paper's solvers.  RSG+ is judged as its authors' code reads the data, at a stride through the file."""
 
 OTHERS = tuple(name for name in SOLVERS if name not in ENTRIES)
 """Registered solvers that the paper does not have."""
@@ -132,7 +135,7 @@ TIMING_STARTS = (1,)
 class Treatment:
     """One other reading of the setting: what is changed of the protocol, and for which solvers.
 
-    Step sizes are selected anew under a treatment, by the same rule on the same grid.  Landing keeps its fixed
+    Step sizes are selected anew under a treatment, by the same rule on the same grid.  A competitor keeps its given
     settings.
 
     Attributes
@@ -154,13 +157,18 @@ TREATMENTS: dict[str, Treatment] = {
     "shared": Treatment({"shared": True}),
     "file": Treatment({"shared": True, "order": None}),
     **{
+        name: Treatment({"constants": (("singular", value),)}, ("RSG+",), every_p=True)
+        for name, value in {"inverse": "stop", "ridge": "ridge"}.items()
+    },
+    **{
         f"{name}={value:g}": Treatment({"constants": ((name, value),)}, ("CDFSG-Ada",), every_p=True)
         for name, values in {"eta1": (0.0, 0.99), "eta2": (0.9, 0.99), "epsilon": (1e-4, 1e-2)}.items()
         for value in values
     },
 }
-"""Ablations: pixels/255 without centring; one minibatch for theta and xi; the same in the file's order (two
-independent streams have no common file order); and each of Ada's constants on either side of 0.9, 0.999, 1e-8."""
+"""Ablations: the data without centring; one minibatch for theta and xi; the same in the file's order (two independent
+streams have no common file order); RSG+ with the published inverse of its blocks, and with a ridge, in place of the
+pseudo-inverse; and each of Ada's constants on either side of 0.9, 0.999, 1e-8."""
 
 ORDERS = tuple(range(1, 11))
 """Data orders of the treatment "orders": one initial point and the selected settings, to see what the order does."""
@@ -189,8 +197,8 @@ class Block:
         One minibatch for theta and xi.
     centred : bool
         Whether the data's mean is subtracted.
-    constants : tuple of (str, float)
-        Parameters of the solver that differ from its defaults.
+    constants : tuple of (str, float or str)
+        Parameters of the solver that differ from its defaults, each a pair of its name and its value.
     """
 
     dataset: str
@@ -205,7 +213,7 @@ class Block:
     settings: tuple[tuple[float, ...], ...]
     shared: bool = False
     centred: bool = True
-    constants: tuple[tuple[str, float], ...] = ()
+    constants: tuple[tuple[str, float | str], ...] = ()
     beta: float = BETA
     mu: float = MU
     trace_points: int = 0
@@ -266,6 +274,11 @@ class Experiment:
         """Name of its record files and figures."""
         return f"{self.dataset}-{self.merit}"
 
+    @property
+    def own_treatments(self) -> list[str]:
+        """The treatments under which CDFSG or CDFSG-Ada run."""
+        return [name for name in self.treatments if name in TREATMENTS and set(OURS) & set(TREATMENTS[name].solvers)]
+
     def first_stage(self) -> list[Block]:
         """Blocks that need no earlier result: tuning and the reported runs with given settings."""
         return [block for base in self._bases() for block in _first_stage(self, base)]
@@ -281,13 +294,12 @@ class Experiment:
         """
         blocks = []
         for base in self._bases():
-            for variant, settings in _final_settings(base, selected):
-                final = replace(base, variant=variant, settings=(settings,))
-                if variant == "tuned":
+            for final in _final(base, selected):
+                if final.variant == "tuned":
                     blocks.append(final)
                 if base.batch_size == self.trace_batch_size:
                     blocks.append(replace(final, role="trace", trace_points=TRACE_POINTS))
-                if variant not in ("authors", "tuned"):  # the time does not depend on the step sizes
+                if final.variant == stands_for(base.solver):  # the time does not depend on the step sizes
                     blocks += [replace(final, role="timing", starts=(start,)) for start in TIMING_STARTS]
         return blocks
 
@@ -317,11 +329,8 @@ class Experiment:
         blocks = []
         for name, base in self._treated():
             key = (base.batch_size, base.p, base.solver)
-            if base.solver == "Landing":
-                blocks += [
-                    replace(base, variant=f"{name} {variant}", settings=(settings,))
-                    for variant, settings in LANDING_FIXED.items()
-                ]
+            if base.solver not in OURS:
+                blocks += [replace(given, variant=f"{name} {given.variant}") for given in _given(base)]
             elif key in treated.get(name, {}):
                 blocks.append(replace(base, variant=name, settings=(treated[name][key],)))
         if "orders" in self.treatments:
@@ -364,13 +373,19 @@ class Experiment:
 
 
 def _first_stage(experiment: Experiment, base: Block) -> list[Block]:
-    entry, tuning = entry_of(base.solver), _tuning(experiment, base)
-    if not entry.given:
-        return [*tuning, replace(base, settings=entry.grid)]
-    given = [replace(base, variant=variant, settings=(setting,)) for variant, setting in entry.given.items()]
-    if base.solver == "RSG+":  # its authors' code reads the file's order
-        given.append(replace(given[0], variant="file", order=None))
-    return tuning + given
+    reported = _given(base) or [replace(base, settings=entry_of(base.solver).grid)]
+    return _tuning(experiment, base) + reported
+
+
+def _given(base: Block) -> list[Block]:
+    """Runs at the given settings of a solver; none where it has a grid alone."""
+    entry = entry_of(base.solver)
+    return [
+        replace(
+            base, variant=variant, settings=(setting,), order=None if variant in entry.in_file_order else base.order
+        )
+        for variant, setting in entry.given.items()
+    ]
 
 
 def _tuning(experiment: Experiment, base: Block) -> list[Block]:
@@ -387,18 +402,19 @@ def _tuning(experiment: Experiment, base: Block) -> list[Block]:
     ]
 
 
-def _final_settings(
-    base: Block, selected: dict[tuple[int, int, str], tuple[float, ...]]
-) -> list[tuple[str, tuple[float, ...]]]:
-    fixed = list(entry_of(base.solver).given.items())
-    variant = "tuned" if fixed else "grid"
+def _final(base: Block, selected: dict[tuple[int, int, str], tuple[float, ...]]) -> list[Block]:
+    """Runs at the given settings of a solver and at the selected ones, if there are any."""
+    given = _given(base)
+    variant = "tuned" if given else "grid"
     key = (base.batch_size, base.p, base.solver)
-    return fixed + ([(variant, selected[key])] if key in selected else [])
+    return given + ([replace(base, variant=variant, settings=(selected[key],))] if key in selected else [])
 
 
 _TREATED = {
-    ("mnist", "identity"): (*TREATMENTS, "orders"),
+    ("mediamill", "identity"): (*TREATMENTS, "orders"),
+    ("mnist", "identity"): (*(name for name in TREATMENTS if name not in ("inverse", "ridge")), "orders"),
     ("nmnist", "identity"): ("raw", "shared", "file", "epsilon=0.01", "orders"),
+    ("mediamill", "huber"): ("raw",),
     ("mnist", "huber"): ("raw",),
     ("nmnist", "huber"): ("raw",),
 }

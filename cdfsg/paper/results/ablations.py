@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from cdfsg.paper.experiments import ENTRIES, OURS, TREATMENTS, Experiment
-from cdfsg.paper.results.verdicts import ROW, is_comparable, judge, printed_rows
+from cdfsg.paper.experiments import ENTRIES, OURS, Experiment
+from cdfsg.paper.results.reported import printed
+from cdfsg.paper.results.verdicts import ROW, judge, printed_rows
 from cdfsg.paper.select import select, stands, summarise
 
 PROTOCOL = "protocol"
@@ -22,12 +23,12 @@ def treated(experiment: Experiment, runs: pd.DataFrame, ablated: pd.DataFrame) -
         One row per (treatment, batch size, p, solver): means ``quality, fea, fea_post`` over the runs (NaN if one
         diverged or no grid cell was eligible), ``s1, s2``, ``lost``, the share of the grid's cells with a diverged
         tuning run, and ``near``, how many of the printed numbers of the row match or are better, of ``numbers``
-        (0 without a table of the paper or on a surrogate).
+        (0 without a table of the paper).
     """
     named = [(PROTOCOL, runs[(runs["variant"] == "grid") & runs["solver"].isin(OURS)])]
-    names = [name for name in experiment.treatments if name in TREATMENTS]
-    named += [(name, ablated[(ablated["variant"] == name) & ablated["solver"].isin(OURS)]) for name in names]
-    printed = printed_rows(experiment) if is_comparable(experiment, runs) else {}
+    ours = ablated[ablated["solver"].isin(OURS)]
+    named += [(name, ours[ours["variant"] == name]) for name in experiment.own_treatments]
+    printed = printed_rows(experiment) if experiment.table else {}
     return pd.DataFrame([row for name, part in named for row in _selected_rows(name, part, printed)])
 
 
@@ -43,7 +44,7 @@ def _selected_rows(
         found = final[(final[ROW] == list(key)).all(axis=1) & (final["s1"] == s1) & (final["s2"] == s2)]
         means = found.iloc[0] if len(found) else pd.Series(dtype=float)
         targets = printed.get(key, pd.Series(dtype=float))
-        words = [judge(target, means.get(q, np.nan), q, "", "") for q, target in targets.items()]
+        words = [judge(target, means.get(q, np.nan), q) for q, target in targets.items()]
         rows.append(
             {
                 "treatment": name, **dict(zip(ROW, key, strict=True)), "s1": s1, "s2": s2,
@@ -53,6 +54,24 @@ def _selected_rows(
             }
         )  # fmt: skip
     return rows
+
+
+def readings(experiment: Experiment, runs: pd.DataFrame, ablated: pd.DataFrame, solver: str) -> pd.DataFrame:
+    """The table's measure of a competitor under each of its settings and treatments, below what the paper prints.
+
+    Returns
+    -------
+    DataFrame
+        One row per (p, variant), one column per batch size; NaN where a run diverged or the paper has a dash.
+    """
+    both = pd.concat([part[(part["role"] == "reported") & (part["solver"] == solver)] for part in (runs, ablated)])
+    cells = summarise(both)
+    if experiment.table:
+        target = printed(experiment.table)
+        target = target[(target["solver"] == solver) & (target["quantity"] == experiment.measure)]
+        target = target.rename(columns={"reported": experiment.measure}).assign(variant="the paper")
+        cells = pd.concat([target, cells], ignore_index=True)
+    return cells.pivot(index=["p", "variant"], columns="batch_size", values=experiment.measure)
 
 
 def orders(ablated: pd.DataFrame) -> pd.DataFrame:

@@ -55,7 +55,7 @@ class Number:
 
     def accepts(self, value: float) -> bool:
         """Whether a value would match the printed one or be better; an Fval must match, as an infeasible one is low."""
-        verdict = judge(self.reported, value, self.quantity, "", "")
+        verdict = judge(self.reported, value, self.quantity)
         return verdict == "match" or (verdict == "better" and not self.quantity.startswith("fval"))
 
     def judged(self) -> pd.Series | None:
@@ -156,7 +156,7 @@ REASONS: dict[str, Reason] = {
     "diverges elsewhere too": diverges_elsewhere_too,
 }
 """Reasons by the name that the tables print, the plainest first."""
-BASELINES = {"Landing": ("fixed", "authors", "tuned"), "RSG+": ("permuted", "file", "tuned")}
+BASELINES = {"Landing": ("fixed", "authors", "tuned"), "RSG+": ("file", "permuted", "tuned")}
 """Settings with which a competitor runs under the protocol."""
 
 
@@ -213,7 +213,7 @@ def norms(judged: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
         if key in cells.index and not np.isnan(number.reported):
             for norm, name in (("Frobenius", "fea"), ("spectral", "fea_spectral")):
                 value = cells.loc[key, number.quantity.replace("fea", name)]
-                word = judge(number.reported, value, number.quantity, number.provenance, number.flag)
+                word = judge(number.reported, value, number.quantity, number.flag)
                 rows.append({"norm": norm, "verdict": word})
     table = pd.DataFrame(rows, columns=["norm", "verdict"])
     counted = pd.crosstab(table["norm"], table["verdict"])

@@ -26,7 +26,7 @@ SERIES: dict[tuple[str, str], dict[str, Any]] = {
     ("CDFSG-Ada", "grid"): {"label": "CDFSG-Ada", "color": "#D55E00"},
     ("Landing", "fixed"): {"label": "Landing, fixed", "color": "#009E73"},
     ("Landing", "tuned"): {"label": "Landing, tuned like CDFSG", "color": "#009E73", "linestyle": "--"},
-    ("RSG+", "permuted"): {"label": "RSG+", "color": "#666666"},
+    ("RSG+", "file"): {"label": "RSG+", "color": "#666666"},
     ("RSG+", "tuned"): {"label": "RSG+, tuned like CDFSG", "color": "#666666", "linestyle": "--"},
 }
 SERIES |= {

@@ -85,7 +85,7 @@ def test_a_missing_treatment_or_order_is_an_error(runs):
 def test_tuned_competitors_are_counted_apart_from_given_ones(runs):
     runs = runs.copy()
     runs.loc[at(runs, solver="Landing", variant="tuned", p=5), "quality"] = 0.95
-    runs.loc[at(runs, solver="RSG+", variant="permuted"), "quality"] = 0.2
+    runs.loc[at(runs, solver="RSG+", variant="file"), "quality"] = 0.2
     runs.loc[at(runs, solver="RSG+", variant="tuned"), "quality"] = 0.3
     runs.loc[at(runs, solver="Landing", variant="fixed"), "quality"] = 0.5
     runs.loc[at(runs, solver="Landing", variant="tuned", p=10), "quality"] = 0.6
