@@ -8,11 +8,9 @@ The captured share is TCC of the weights on all rows, divided by the sum of the 
 three views, which have no TCC, it is the objective of the weights, made feasible, divided by the optimum; for the Huber
 merit it is Huber's objective, divided by its value at the exact solution of CCA, so that more than 1 is possible.
 
-    python benchmarks/defaults.py                       # five minutes on one core
-    CDFSG_MEDIAMILL=FILE python benchmarks/defaults.py  # with that Mediamill besides its surrogate
+    python benchmarks/defaults.py  # five minutes on one core
 """
 
-import os
 import statistics
 import time
 import warnings
@@ -26,8 +24,6 @@ import pandas as pd
 
 from cdfsg import StochasticGCCA, metrics, sums
 from cdfsg.datasets import Provenance, Views, load, make_views
-from cdfsg.datasets.mediamill import ENVIRONMENT, SURROGATE, USED
-from cdfsg.datasets.mediamill_surrogate import surrogate
 from cdfsg.files import RECORDS
 from cdfsg.linalg import Array
 from cdfsg.merits import Huber, Identity, make_merit
@@ -106,23 +102,20 @@ def main() -> None:
 
 
 def cases() -> Sequence[Case]:
-    """The data sets, one after another, as two of them are large."""
+    """The data sets."""
     digits, synthetic = load("digits"), load("synthetic")
     hidden = make_views(20_000, (50, 40), (0.9, 0.8, 0.7, 0.6, 0.5), seed=3, exact=True, condition=30.0)
-    listed = [
+    return [
         Case("digits", "left and right halves of 8 x 8 pixels", digits),
         Case("digits, scaled", "columns multiplied by 1e-3 to 1e3 at random", scaled(digits)),
         Case("synthetic", "four canonical pairs in 12 + 10 columns", synthetic),
         Case("synthetic, scaled", "columns multiplied by 1e-3 to 1e3 at random", scaled(synthetic)),
         Case("synthetic, copies", "thirty columns that repeat combinations of others up to 1e-4", with_copies(hidden)),
         Case("synthetic, hidden", "five pairs in directions whose variances are up to 900 times apart", hidden),
-        Case("mediamill", "120 features and 101 labels", surrogate(USED)),
+        Case("mediamill", "120 features and 101 labels", load("mediamill")),
+        Case("mnist", "left and right halves of 28 x 28 pixels", load("mnist")),
+        Case("nmnist", "three degraded copies of 28 x 28 pixels", load("nmnist")),
     ]
-    if os.environ.get(ENVIRONMENT, SURROGATE) != SURROGATE:
-        listed.append(Case("mediamill", "120 features and 101 labels", load("mediamill")))
-    listed.append(Case("mnist", "left and right halves of 28 x 28 pixels", load("mnist")))
-    listed.append(Case("nmnist", "three degraded copies of 28 x 28 pixels", load("nmnist")))
-    return listed
 
 
 def scaled(views: Views) -> Views:

@@ -29,7 +29,7 @@ from cdfsg.files import (
     sweep,
 )
 from cdfsg.paper import archive, distribute, exact, experiments
-from cdfsg.paper.compute import key_of
+from cdfsg.paper.compute import key_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.results import claims, reasons, verdicts
@@ -140,7 +140,7 @@ def _data(_: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    kept = chosen(arguments.only)
+    kept = _on_the_papers_data(chosen(arguments.only))
     for number, experiment in enumerate(kept, start=1):
         print(f"Table {number} of {len(kept)}: {experiment.table}, {experiment.name}", file=sys.stderr, flush=True)
         if arguments.published:
@@ -150,7 +150,19 @@ def _run(arguments: argparse.Namespace) -> None:
         print(f"{experiment.name}: {len(runs)} records in {archive.folder_of(experiment)}")
     if not arguments.only:
         cost.publish(RECORDS)
-        data_table.publish(RECORDS)
+        data_table.publish(RECORDS, {experiment.dataset: None for experiment in kept})
+
+
+def _on_the_papers_data(experiments: Sequence[Experiment]) -> list[Experiment]:
+    """The experiments whose data set is here; a surrogate says nothing about the paper, so nothing is run on one."""
+    kept = [e for e in experiments if views_of(e.dataset).provenance.kind != "surrogate"]
+    lost = [e.table for e in experiments if e not in kept]
+    if lost:
+        download.say(
+            f"{' and '.join(lost)} are not run, because the original Mediamill is not here. Their published records "
+            f"and figures stay as they are. To run them, set {mediamill.ENVIRONMENT} to a copy (docs/pages/running.md)"
+        )
+    return kept
 
 
 def _run_one(experiment: Experiment, jobs: int) -> pd.DataFrame:

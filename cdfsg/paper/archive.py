@@ -21,22 +21,16 @@ def figure_folder(experiment: Experiment) -> Path:
     return FIGURES if experiment.table else QUICK
 
 
-def stem(experiment: Experiment, runs: pd.DataFrame) -> str:
-    """Beginning of the names of an experiment's files; it says so where the data are a surrogate."""
-    return _stems(experiment)[1 if records.is_surrogate(runs) else 0]
-
-
 def publish(experiment: Experiment, runs: pd.DataFrame) -> None:
     """Write the records of an experiment, the curves in a file of their own."""
-    folder, name = folder_of(experiment), stem(experiment, runs)
     traced = runs["role"] == "trace"
-    records.publish(runs[~traced], folder / f"{name}.csv")
-    records.publish(runs[traced], folder / f"{name}-curves.csv")
+    records.publish(runs[~traced], _file(experiment, ""))
+    records.publish(runs[traced], _file(experiment, "-curves"))
 
 
 def publish_more(experiment: Experiment, what: str, runs: pd.DataFrame) -> None:
     """Write further records of an experiment: its "betas" or its "ablations"."""
-    records.publish(runs, folder_of(experiment) / f"{stem(experiment, runs)}-{what}.csv")
+    records.publish(runs, _file(experiment, f"-{what}"))
 
 
 def unpack(experiment: Experiment, folder: Path) -> int:
@@ -46,20 +40,19 @@ def unpack(experiment: Experiment, folder: Path) -> int:
     their keys.
     """
     count = 0
-    for name in _stems(experiment):
-        for path in sorted(folder_of(experiment).glob(f"{name}*.csv")):
-            if path.stem.removeprefix(name) in ("", "-curves", "-betas", "-ablations"):
-                for key, block in _read(experiment, [path]).groupby("key", sort=False):
-                    target = folder / f"{key}.csv"
-                    if not is_intact(target):
-                        records.write(block, target)
-                        count += 1
+    paths = [_file(experiment, suffix) for suffix in ("", "-curves", "-betas", "-ablations")]
+    for path in filter(Path.exists, paths):
+        for key, block in _read(experiment, [path]).groupby("key", sort=False):
+            target = folder / f"{key}.csv"
+            if not is_intact(target):
+                records.write(block, target)
+                count += 1
     return count
 
 
 def exists(experiment: Experiment) -> bool:
     """Whether there are records of an experiment."""
-    return any((folder_of(experiment) / f"{name}.csv").exists() for name in _stems(experiment))
+    return _file(experiment, "").exists()
 
 
 def runs_of(experiment: Experiment) -> pd.DataFrame:
@@ -112,18 +105,15 @@ def exact(experiment: Experiment) -> pd.DataFrame:
     return mine.reset_index(drop=True)
 
 
-def _stems(experiment: Experiment) -> tuple[str, str]:
-    """Names for the data set itself and for a surrogate of it."""
-    return experiment.name, f"{experiment.dataset}-surrogate-{experiment.merit}"
+def _file(experiment: Experiment, suffix: str) -> Path:
+    return folder_of(experiment) / f"{experiment.name}{suffix}.csv"
 
 
 def _require_file(experiment: Experiment, suffix: str) -> Path:
-    """The file with the records of the data set itself, or else those of its surrogate."""
-    paths = [folder_of(experiment) / f"{name}{suffix}.csv" for name in _stems(experiment)]
-    for path in paths:
-        if os.path.lexists(path):  # a link that leads nowhere is damage, of which reading tells
-            return path
-    raise FileNotFoundError(f"{paths[0]} is missing; make it with: make {_target(experiment)}")
+    path = _file(experiment, suffix)
+    if not os.path.lexists(path):  # a link that leads nowhere is damage, which reading reports
+        raise FileNotFoundError(f"{path} is missing; make it with: make {_target(experiment)}")
+    return path
 
 
 def _read(experiment: Experiment, paths: list[Path]) -> pd.DataFrame:

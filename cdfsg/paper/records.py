@@ -81,11 +81,6 @@ def _text(frame: pd.DataFrame) -> str:
     return text
 
 
-def is_surrogate(runs: pd.DataFrame) -> bool:
-    """Whether the runs are on a surrogate data set, which is never compared with the paper."""
-    return "surrogate" in set(runs["provenance"])
-
-
 def _is_complete(frame: pd.DataFrame) -> bool:
     """Whether every block has all its lanes at each of its points, each once, and numbers where numbers belong."""
     numbers = frame.drop(columns=list(_TEXT))

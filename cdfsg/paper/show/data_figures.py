@@ -8,24 +8,23 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from cdfsg.datasets import mnist, nmnist
+from cdfsg.datasets import mnist
 from cdfsg.linalg import Array
 from cdfsg.metrics import SPECTRUM_RTOL
-from cdfsg.paper.compute import views_of
 from cdfsg.paper.show.figures import STYLE, finish, panels
 
 COLOURS = {"mediamill": "#009E73", "mnist": "#0072B2", "nmnist": "#D55E00"}
 DASHES = ("-", "--", ":")
-SHOWN, ROWS = 8, 40
-"""Images of each kind, and rows of Mediamill."""
+SHOWN = 8
+"""Images of each kind."""
 RARE = 2
 """A pixel is rare if it is not zero in at most so many images."""
 
 
 def labels_of(datasets: pd.DataFrame) -> dict[str, str]:
-    """Names of the data sets for people, saying which one is a surrogate."""
+    """Names of the data sets for people, which say where one is not the original."""
     kinds = zip(datasets["dataset"], datasets["provenance"], strict=True)
-    return {name: f"{name} (surrogate)" if kind == "surrogate" else str(name) for name, kind in kinds}
+    return {str(name): str(name) if kind == "original" else f"{name} ({kind})" for name, kind in kinds}
 
 
 def spectra(table: pd.DataFrame, labels: dict[str, str], title: str) -> Figure:
@@ -47,33 +46,6 @@ def spectra(table: pd.DataFrame, labels: dict[str, str], title: str) -> Figure:
             Line2D([], [], color="black", ls=ls, lw=1, label=f"view {k}") for k, ls in enumerate(DASHES, start=1)
         ]
         return finish(figure, title, handles)
-
-
-def sample_rows() -> pd.DataFrame:
-    """The first samples of each data set, view by view.
-
-    n-MNIST is degraded from MNIST's first images, which gives its first rows without making all of them.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``dataset, view, sample, values``, the values as text with blanks between them.
-    """
-    images = mnist.load_images()[:SHOWN]
-    some = views_of("mediamill")
-    whole = {
-        "mnist": np.split(mnist.halves(images), 2, axis=1),
-        "nmnist": np.split(nmnist.degraded(images), 3, axis=1),
-        "mediamill": [some.data[:ROWS, view] for view in some.slices],
-    }
-    return pd.DataFrame(
-        [
-            {"dataset": dataset, "view": view, "sample": sample, "values": " ".join(f"{value:.4g}" for value in row)}
-            for dataset, parts in whole.items()
-            for view, part in enumerate(parts, start=1)
-            for sample, row in enumerate(part)
-        ]
-    )
 
 
 def samples(rows: pd.DataFrame, labels: dict[str, str], title: str) -> Figure:

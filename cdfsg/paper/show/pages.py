@@ -27,6 +27,8 @@ from cdfsg.paper.show.figures import VERDICT_COLOURS
 CAPTIONS = FIGURES / "captions.toml"
 NAMES = {"mnist": "MNIST", "nmnist": "n-MNIST", "mediamill": "Mediamill", "huber": "Huber", "identity": "identity"}
 """Data sets and merits as the paper writes them; others are shown as they are registered."""
+PLACE = ["dataset", "merit", "provenance"]
+"""Columns of the verdicts that `experiment_name` puts into words."""
 SIGNS = {"match": "✓", "better": "▲", "worse": "▼"}
 """A verdict must not be told by its colour alone; the other verdicts show by a dash or their absence."""
 SHORT = 60
@@ -40,9 +42,10 @@ WITH_PAGES = ("claims", "verdicts")
 # --- places ----------------------------------------------------------------------------------------------
 
 
-def experiment_name(dataset: str, merit: str) -> str:
-    """Data set and merit in words."""
-    return f"{NAMES.get(dataset, dataset)}, {NAMES.get(merit, merit)} merit"
+def experiment_name(dataset: str, merit: str, provenance: str = "original") -> str:
+    """Data set and merit in words; data that are not the original are called what they are."""
+    note = "" if provenance == "original" else f" ({provenance})"
+    return f"{NAMES.get(dataset, dataset)}{note}, {NAMES.get(merit, merit)} merit"
 
 
 def table_pages(judged: pd.DataFrame) -> dict[str, str]:
@@ -76,9 +79,8 @@ def counts(judged: pd.DataFrame) -> str:
     for words, kept in ((" and ".join(OURS), ours), ("Competitors", ~ours)):
         rows.append(f'<div class="head">{words}</div>')
         for table, part in judged[kept].groupby("table", sort=False):
-            name = experiment_name(part["dataset"].iloc[0], part["merit"].iloc[0])
-            surrogate = " (surrogate)" if "surrogate" in set(part["provenance"]) else ""
-            rows.append(f'<a href="{pages[table]}.html">{escape(name)}{surrogate}</a>{_bar(part["verdict"])}')
+            name = experiment_name(*part[PLACE].iloc[0])
+            rows.append(f'<a href="{pages[table]}.html">{escape(name)}</a>{_bar(part["verdict"])}')
     shown = [word for word in VERDICTS if word in set(judged["verdict"])]
     legend = '<div class="legend">' + " ".join(_verdict(word) for word in shown) + "</div>"
     return f'<div class="bars">\n{chr(10).join(rows)}\n</div>\n{legend}\n'
@@ -102,8 +104,8 @@ def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
     written = {claim["id"]: claim for claim in claims.written()}
     parts = [
         "# The paper's claims",
-        "Each claim is tested on the records of every data set that is no surrogate; the verdict counts the instances "
-        "in which it holds. What is tested, with a number for words such as *comparable*, was written down before.",
+        "Each claim is tested on the records of every data set; the verdict counts the instances in which it holds. "
+        "The test, with a number for words such as *comparable*, was written down before.",
     ]
     links = _links_to_tables(judged)
     for row in asserted.itertuples():
@@ -150,10 +152,10 @@ def _failures(places: Sequence[str], links: dict[str, str]) -> str:
 
 def _links_to_tables(judged: pd.DataFrame) -> dict[str, str]:
     pages = table_pages(judged)
-    places = judged[["table", "dataset", "merit"]].drop_duplicates("table")
+    places = judged[["table", *PLACE]].drop_duplicates("table")
     return {
-        f"{row.dataset}-{row.merit}": f"[{experiment_name(row.dataset, row.merit)}]({pages[row.table]}.md)"
-        for row in places.itertuples()
+        f"{dataset}-{merit}": f"[{experiment_name(dataset, merit, kind)}]({pages[table]}.md)"
+        for table, dataset, merit, kind in places.itertuples(index=False)
     }
 
 
@@ -175,12 +177,7 @@ def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str
         The reasons of its numbers that differ.
     """
     first = part.iloc[0]
-    parts = [f"# {experiment_name(first['dataset'], first['merit'])}", f"The paper's table `{first['table']}`."]
-    if first["provenance"] == "surrogate":
-        parts.append(
-            ":::{warning}\n**Surrogate data.** The original could not be had; data of the same statistics stand in. "
-            "Both numbers are shown, and nothing is compared.\n:::"
-        )
+    parts = [f"# {experiment_name(*first[PLACE])}", f"The paper's table `{first['table']}`."]
     parts.append(
         f"Data: **{first['provenance']}**. Means over {part['runs'].max()} runs from different initial points. In each "
         "cell our number stands above the paper's; hover over it for its deviation and tolerance. A dash is a run that "

@@ -18,7 +18,6 @@ from cdfsg import sums
 from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
-from cdfsg.paper.records import is_surrogate
 from cdfsg.paper.results import claims, reasons, tables, verdicts
 from cdfsg.paper.show import notebooks, pages, reference, theory_pages, words
 from cdfsg.theory import statements
@@ -114,8 +113,8 @@ def _stems(judged: pd.DataFrame) -> dict[str, str]:
     stems = {}
     for table, part in judged.groupby("table", sort=False):
         experiment = EXPERIMENTS[table]
-        surrogate = " (surrogate)" if is_surrogate(part) else ""
-        stems[archive.stem(experiment, part)] = pages.experiment_name(experiment.dataset, experiment.merit) + surrogate
+        kind = part["provenance"].iloc[0]
+        stems[experiment.name] = pages.experiment_name(experiment.dataset, experiment.merit, kind)
     return stems
 
 

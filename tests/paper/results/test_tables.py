@@ -8,11 +8,9 @@ import pytest
 from cdfsg.datasets import load
 from cdfsg.linalg import truncated_inv_sqrt
 from cdfsg.merits import Huber, Identity
-from cdfsg.paper import archive
 from cdfsg.paper.compute import eigenvalues_of
 from cdfsg.paper.experiments import EXPERIMENTS, MU, QUICK
 from cdfsg.paper.results import tables
-from cdfsg.paper.results.verdicts import attainability, verdicts
 from cdfsg.paper.show import words
 from cdfsg.paper.show.figures import beta_curves, beta_ends
 from cdfsg.penalty import Penalty
@@ -128,15 +126,3 @@ def test_runs_under_each_penalty_parameter_end_in_a_row_with_the_diverged_counte
     assert [line.get_label() for line in figure.axes[0].get_lines()] == ["beta = 0.01", "beta = 0.1", "beta = 1"]
     assert [text.get_text() for text in beta_ends(ends, 1.2, "title").axes[0].texts] == ["1/3"]
     plt.close("all")
-
-
-def test_a_surrogate_is_not_laid_beside_the_papers_numbers(runs):
-    runs["provenance"] = "surrogate"
-    assert tables.trade_off(EXPERIMENT, runs)["reported_quality"].isna().all()
-    assert tables.landing_three_ways(EXPERIMENT, runs)["reported_fea"].isna().all()
-    assert tables.solver_times(EXPERIMENT, runs)["reported_ratio"].isna().all()
-    judged = verdicts(EXPERIMENT, runs)
-    assert attainability(EXPERIMENT, runs).empty
-    assert "not compared: the data are a surrogate" in words.summary(EXPERIMENT, judged, runs)
-    words.check(EXPERIMENT, judged, runs)
-    assert archive.stem(EXPERIMENT, runs) == "mnist-surrogate-identity"

@@ -116,16 +116,6 @@ def test_the_page_on_verdicts_counts_every_judged_number_and_every_reason(page, 
     assert (counted_of, differing_of) == (len(verdicts.counted(judged)), len(reasons.read()))
 
 
-def test_a_surrogate_is_labelled_and_never_compared(page, judged):
-    for table, name in pages.table_pages(judged).items():
-        surrogate = "surrogate" in set(judged.loc[judged["table"] == table, "provenance"])
-        soup = page(name)
-        assert bool(soup.select(".admonition.warning")) == surrogate
-        if surrogate:
-            colours = {c for tag in soup.select(".verdict") for c in tag["class"] if c.startswith("v-")}
-            assert colours == {"v-not-comparable"}
-
-
 def test_the_front_page_counts_the_verdicts_of_every_table(page, judged):
     counted = judged[(judged["quantity"] != "time_s") & (judged["flag"] != INAPPLICABLE)]
     for table, name in pages.table_pages(judged).items():
