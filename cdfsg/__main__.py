@@ -150,7 +150,7 @@ def _run(arguments: argparse.Namespace) -> None:
         print(f"{experiment.name}: {len(runs)} records in {archive.folder_of(experiment)}")
     if not arguments.only:
         cost.publish(RECORDS)
-        data_table.publish(RECORDS, {experiment.dataset: None for experiment in kept})
+        data_table.publish(RECORDS, {experiment.dataset for experiment in kept})
 
 
 def _on_the_papers_data(experiments: Sequence[Experiment]) -> list[Experiment]:

@@ -34,7 +34,7 @@ def folders(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "EXPERIMENTS", {SMALL.table: SMALL})
     monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
     for module in (cli.cost, cli.data_table):
-        monkeypatch.setattr(module, "publish", lambda folder: None)
+        monkeypatch.setattr(module, "publish", lambda *_: None)
     monkeypatch.setattr(words, "ROOT", tmp_path / "root")
     (tmp_path / "root").mkdir()
     marks = [mark for name in ("numbers", "reasons", "claims", "theory") for mark in words.marks(name)]
@@ -189,6 +189,16 @@ def test_reproduce_runs_judges_and_executes_the_notebooks_on_the_records(call, f
     assert (folders / "records" / "verdicts.csv").exists()
     assert "ta:pcctimemn: 136 printed numbers, 56 dashes" in out and "Done in" in out
     assert "40_gcca-digits-identity.ipynb" in err
+
+
+def test_reproduce_leaves_out_the_tables_whose_original_data_are_not_here_and_says_so_once(monkeypatch, capsys):
+    monkeypatch.setenv("CDFSG_MEDIAMILL", "surrogate")
+    asked = [experiments.EXPERIMENTS[table] for table in ("ta:pcctimemd", "ta:fvalmd")]
+    assert cli._on_the_papers_data([*asked, SMALL]) == [SMALL]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "ta:pcctimemd and ta:fvalmd are not run" in line and "published records and figures stay" in line
+    assert "CDFSG_MEDIAMILL" in line
+    assert cli._on_the_papers_data([SMALL]) == [SMALL] and not capsys.readouterr().err
 
 
 def test_the_data_command_names_each_data_set(call, monkeypatch):

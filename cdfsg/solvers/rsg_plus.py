@@ -144,7 +144,12 @@ def block_inverses(P: Array, singular: str) -> Array:
 
 
 def _inverse(blocks: Array) -> Array:
-    return _each(np.linalg.inv, blocks)
+    """The inverse of each trailing matrix; NaN for those that have a pivot of exactly zero."""
+    with np.errstate(invalid="ignore"):  # a lane may have diverged
+        regular = np.linalg.slogdet(blocks).sign != 0  # one singular matrix makes `inv` refuse all of them
+    inverse = np.full_like(blocks, np.nan)
+    inverse[regular] = np.linalg.inv(blocks[regular])
+    return inverse
 
 
 def _pseudo_inverse(blocks: Array) -> Array:
