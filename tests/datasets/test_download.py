@@ -330,7 +330,8 @@ def dialogue():
     yield start
     stop.set()
     for server in servers:
-        server.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # macOS refuses it for a socket that has no peer
+            server.shutdown(socket.SHUT_RDWR)
         server.close()
 
 

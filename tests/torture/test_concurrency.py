@@ -7,7 +7,9 @@ import pytest
 
 from cdfsg.files import ROOT
 from tests.torture.crashing import command, environment
-from tests.torture.test_crash import contents, differences
+from tests.torture.test_crash import LINUX, contents, differences
+
+pytestmark = LINUX
 
 
 def told(*arguments):

@@ -19,6 +19,11 @@ from cdfsg.files import ROOT
 from cdfsg.paper import records
 from tests.torture.crashing import command, environment
 
+LINUX = pytest.mark.skipif(
+    sys.platform != "linux", reason="needs Linux: /proc, and a process that may fork after it has computed"
+)
+pytestmark = LINUX
+
 WALL_TIMES = [*records.VOLATILE, "seconds_covariance", "seconds_eigen", "seconds"]
 
 

@@ -238,6 +238,7 @@ SCENES = {
     "no folder for temporary files": {"TMPDIR": "/nowhere", "JOBLIB_TEMP_FOLDER": "/nowhere"},
     "one core": {"limit": lambda: os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])},
 }
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs the limits that Linux puts on a process")
 QUICK_SCENES = ("a path with a space and an umlaut",)
 """Run with every test; each costs the start of a Python that imports all."""
 
@@ -245,7 +246,13 @@ QUICK_SCENES = ("a path with a space and an umlaut",)
 @pytest.mark.case("world: odd paths, homes, letters, cores")
 @pytest.mark.parametrize(
     "scene",
-    [pytest.param(scene, marks=() if scene in QUICK_SCENES else pytest.mark.torture) for scene in SCENES],
+    [
+        pytest.param(
+            scene,
+            marks=[pytest.mark.torture] * (scene not in QUICK_SCENES) + [LINUX] * ("limit" in SCENES[scene]),
+        )
+        for scene in SCENES
+    ],
 )
 def test_a_block_gives_the_same_numbers_wherever_it_runs(odd, tmp_path, expected, scene):
     cache = tmp_path / ODD
@@ -314,6 +321,7 @@ def test_with_little_memory_a_run_ends_well_or_in_words_and_does_not_hang(tmp_pa
 
 
 @pytest.mark.case("world: little memory")
+@LINUX
 @pytest.mark.torture
 def test_a_limit_below_what_python_needs_ends_at_once(tmp_path):
     done = cdfsg("status", limit=little(60))
