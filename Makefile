@@ -7,6 +7,7 @@ PY := .venv/bin/python
 export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export MKL_NUM_THREADS = 1
+export VECLIB_MAXIMUM_THREADS = 1
 export PYTHONHASHSEED = 0
 # No display is needed. A notebook asks for its pictures itself, with `%matplotlib inline`.
 export MPLBACKEND = Agg
