@@ -1,4 +1,4 @@
-"""The environments for others, Docker, dev container and Binder, install what the lock names and nothing else."""
+"""The environments for others install what the lock names and nothing else; GitHub runs what the README says."""
 
 import json
 import os
@@ -6,9 +6,11 @@ import re
 import tomllib
 
 import pytest
+import yaml
 from packaging.specifiers import SpecifierSet
 
 from cdfsg.files import ROOT
+from cdfsg.paper.show.site import SITE
 
 BINDER = ROOT / "binder"
 LOCKED = "--require-hashes -r requirements.lock"
@@ -28,6 +30,10 @@ def installs(text):
     """What ``pip install`` is asked for, without options on how it works."""
     found = re.findall(r"pip install (.+?)(?=\s*(?:&&|\"|$))", text, re.MULTILINE)
     return [" ".join(word for word in line.split() if word not in ("--no-cache-dir", "--quiet")) for line in found]
+
+
+def project():
+    return tomllib.loads(text_of("pyproject.toml"))["project"]
 
 
 def test_docker_installs_the_lock_with_its_hashes_and_then_the_package_alone():
@@ -60,9 +66,7 @@ def test_binder_installs_the_lock_with_its_hashes_and_then_the_package_alone():
                                            ("binder/runtime.txt", r"^python-(3\.\d+)$")])  # fmt: skip
 def test_every_environment_has_a_python_that_the_package_allows_and_all_the_same(file, pattern):
     (version,) = re.findall(pattern, text_of(file), re.MULTILINE)
-    with open(ROOT / "pyproject.toml", "rb") as stream:
-        allowed = tomllib.load(stream)["project"]["requires-python"]
-    assert version in SpecifierSet(allowed)
+    assert version in SpecifierSet(project()["requires-python"])
     assert f"python-{version}\n" == text_of("binder/runtime.txt")
 
 
@@ -77,3 +81,48 @@ def test_what_docker_leaves_out_is_nothing_that_git_keeps():
     left_out = {line.strip("/").removeprefix("**/") for line in commands(".dockerignore")}
     ignored = {line.strip("/") for line in commands(".gitignore")}
     assert left_out - ignored == {".git"}
+
+
+WORKFLOWS = {"test": ["make test"], "nightly": ["make reproduce", "make report"]}
+
+
+def workflow(name):
+    """The only job of a workflow."""
+    (job,) = yaml.safe_load(text_of(".github", "workflows", f"{name}.yml"))["jobs"].values()
+    return job
+
+
+def inputs(name):
+    """What the actions of a workflow are given, by the name of the action."""
+    return {
+        step["uses"].partition("@")[0].removeprefix("actions/"): step["with"]
+        for step in workflow(name)["steps"] if "uses" in step
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_a_workflow_runs_commands_of_the_readme(name):
+    assert [step["run"] for step in workflow(name)["steps"] if "run" in step] == WORKFLOWS[name]
+    assert set(WORKFLOWS[name]) <= set(re.findall(r"^(make \w+) +#", text_of("README.md"), re.MULTILINE))
+
+
+def test_the_tests_run_on_all_pythons_of_the_classifiers_and_everywhere_on_the_oldest_and_the_newest():
+    pythons = [line.rpartition(" ")[2] for line in project()["classifiers"] if re.search(r":: 3\.\d+$", line)]
+    matrix = workflow("test")["strategy"]["matrix"]
+    assert matrix["python"] == [pythons[0], pythons[-1]]
+    assert [more["python"] for more in matrix["include"]] == pythons[1:-1]
+    assert {more["os"] for more in matrix["include"]} <= set(matrix["os"])
+    assert project()["requires-python"] == f">={pythons[0]}"
+    assert inputs("nightly")["setup-python"]["python-version"] in pythons
+    assert f"Python {pythons[0]} to {pythons[-1]}" in text_of("README.md")
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_what_a_workflow_keeps_and_what_its_keys_are_made_of_is_there(name):
+    given = inputs(name)
+    assert (ROOT / given["setup-python"]["cache-dependency-path"]).is_file()
+    assert f"{given['cache']['path']}/" in commands(".gitignore")
+    (pattern,) = re.findall(r"hashFiles\('(.+?)'\)", given["cache"]["key"])
+    assert ROOT / "cdfsg" / "datasets" / "download.py" in ROOT.glob(pattern)
+    if "upload-artifact" in given:
+        assert ROOT / given["upload-artifact"]["path"] == SITE
