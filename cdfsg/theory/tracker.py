@@ -78,7 +78,7 @@ def direction_is_unbiased_given_the_past() -> Check:
         whole, half, quarter = (conditional_bias(toy, X, b) for b in (1.0, 0.5, 0.25))
         tally.add(-float(np.linalg.norm(whole)))
         predicted = (4 * half - whole) / 4 + (2 * whole - 4 * half) / 16  # a b + c b^2 through the other two
-        scale = max(float(np.linalg.norm(whole)), 1e-6 * float(np.linalg.norm(X)))  # of D, whose rounding remains
+        scale = max(float(np.linalg.norm(whole)), 1e-5 * float(np.linalg.norm(X)))  # of D, whose rounding remains
         order.add(error(float(np.linalg.norm(quarter - predicted)), scale))
     require(order, "the bias is a b + c b^2")
     tested = "E[D_k | F_{k-1}] = E[W(X_k, Y_k) | F_{k-1}]; the same theta_k makes both, and the bias is O(b_k)"
