@@ -145,6 +145,7 @@ def hessian_spectra(count: int = 40) -> pd.DataFrame:
         h = Penalty(problem, M, factor * threshold)
         for where, X in (("minimiser", minimiser), ("infeasible point", infeasible)):
             values: Array = np.linalg.eigvalsh(hessian_matrix(h, X)) / problem.lipschitz
+            values = values.round(12) + 0.0  # zeros without roundoff, and without a sign
             rows += [{"where": where, "factor": factor, "index": k, "value": v} for k, v in enumerate(values)]
     return pd.DataFrame(rows)
 

@@ -1,6 +1,7 @@
-"""Figures from records: each is a picture (SVG and PNG) with the plotted numbers (CSV), in fixed bytes."""
+"""Figures from records: each is a picture (SVG and PNG) with the plotted numbers (CSV)."""
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from itertools import cycle, product
 from pathlib import Path
@@ -13,8 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from cdfsg import sums
-from cdfsg.files import FIGURES
+from cdfsg.files import FIGURES, write_atomically
 from cdfsg.paper.experiments import OTHERS, TREATMENTS, stands_for
 from cdfsg.paper.results.reported import QUANTITIES
 from cdfsg.paper.results.tables import EXACT
@@ -55,7 +55,14 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "figure.dpi": 100,
+    "savefig.dpi": 100,
 }
+ROUNDOFF = 1e-12
+"""Plotted numbers up to here are zero."""
+LAST_DIGIT = 1.1e-5
+"""Relative difference up to which two numbers of six digits are the same one, rounded up and down."""
+_NUMBER = re.compile(r"(?<![#\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+_HASH = re.compile(r"\b[a-z][0-9a-f]{10}\b")
 
 
 def colour_of(solver: str) -> str:
@@ -382,16 +389,54 @@ def match_share(shares: pd.DataFrame, title: str) -> Figure:
         return finish(figure, title, axes[0, 0].get_legend_handles_labels()[0])
 
 
-def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
-    """Write ``name.svg``, ``name.png`` and ``name.csv``; the same numbers give the same bytes.
+def show(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
+    """Save a figure and display the stored picture, so that a notebook has the same bytes on every processor."""
+    from IPython.display import Image, display  # only notebooks need it
 
-    The files are left alone where they are equal already.
+    save(figure, name, numbers, folder)
+    plt.close(figure)
+    display(Image(folder / f"{name}.png"))
+
+
+def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
+    """Write ``name.csv``, ``name.svg`` and ``name.png``, unless those that are there differ by rounding alone.
+
+    Processors and builds of numpy round differently. Numbers are rounded to six digits; a change in the last of them,
+    or of a line by a hundredth of a point, is no new figure.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    table = numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    csv, svg, png = (folder / f"{name}.{kind}" for kind in ("csv", "svg", "png"))
     with plt.rc_context(STYLE):
-        sums.write(folder / f"{name}.svg", _rendered(figure, "svg", {"Date": None, "Creator": None}))
-        sums.write(folder / f"{name}.png", _rendered(figure, "png", {"Software": None}))
-    sums.write(folder / f"{name}.csv", numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+        drawn = _rendered(figure, "svg", {"Date": None, "Creator": None}).decode("utf-8")
+        if _agree(_text(csv), table, ROUNDOFF) and _agree(_text(svg), drawn, 0.01) and _is_picture(png):
+            return
+        write_atomically(svg, drawn)
+        write_atomically(png, _rendered(figure, "png", {"Software": None}))
+    write_atomically(csv, table)
+
+
+def _agree(old: str, new: str, absolute: float) -> bool:
+    """Whether two texts are equal but for numbers that differ by rounding, and names made of a hash of such numbers."""
+    if _NUMBER.sub("", _HASH.sub("", old)) != _NUMBER.sub("", _HASH.sub("", new)):
+        return False
+    before, after = (np.array(_NUMBER.findall(_HASH.sub("", text)), dtype=float) for text in (old, new))
+    return np.allclose(before, after, rtol=LAST_DIGIT, atol=absolute)
+
+
+def _text(path: Path) -> str:
+    """Content of a file; empty if it is missing or damaged, for then it is written anew."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _is_picture(path: Path) -> bool:
+    try:
+        plt.imread(path)
+    except (OSError, SyntaxError, ValueError):  # for a damaged one, Pillow raises any of them
+        return False
+    return True
 
 
 def panels(rows: int, columns: int, width: float = 0, height: float = 0, **shared: Any) -> tuple[Figure, Any]:
@@ -461,6 +506,6 @@ def _number(value: float) -> str:
 
 def _rendered(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=120, metadata=metadata)
+    figure.savefig(buffer, format=kind, metadata=metadata)
     return buffer.getvalue()
 

@@ -8,9 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from cdfsg.files import FIGURES
 from cdfsg.paper.measure import data_table
-from cdfsg.paper.show import figures
 from cdfsg.paper.show.figures import STYLE, finish, panels
 from cdfsg.theory.statements import SEVERITIES
 
@@ -55,8 +53,8 @@ def plane(values: pd.DataFrame, points: pd.DataFrame) -> Figure:
         figure, axes = panels(1, len(factors), width=8.4, height=5.1, sharey=True)
         for axis, factor in zip(axes[0], factors, strict=True):
             part = values[values["factor"] == factor].pivot(index="y", columns="x", values="h")
-            low = float(part.to_numpy().min())
-            levels = low + np.geomspace(0.01, 3, 16)
+            part = part.round(6)  # whether a contour is seen to close hangs on the last bit
+            levels = part.to_numpy().min() + np.geomspace(0.01, 3, 16)
             style = {"colors": "#999999", "linewidths": 0.7, "linestyles": "-"}
             axis.contour(part.columns, part.index, part.to_numpy(), levels, **style)
             _mark(axis, points[points["factor"] == factor], "y")
@@ -143,11 +141,6 @@ def leading_pair(table: pd.DataFrame, title: str) -> Figure:
             axis.legend(frameon=False, fontsize=8, loc="lower left")
             axis.grid(alpha=0.25)
         return finish(figure, title, [])
-
-
-def save(figure: Figure, name: str, numbers: pd.DataFrame) -> None:
-    """Write the figure ``theory-<name>`` with its numbers."""
-    figures.save(figure, f"theory-{name}", numbers, FIGURES)
 
 
 def _mark(axis: Any, points: pd.DataFrame, ordinate: str) -> None:

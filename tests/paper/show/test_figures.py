@@ -21,6 +21,7 @@ from cdfsg.paper.show.figures import (
     landing,
     match_share,
     save,
+    show,
     times,
     trace_bands,
     trade_off,
@@ -85,8 +86,7 @@ def draw(folder):
 
 
 def files_of(folder):
-    """The figures of a folder, without the list of their checksums."""
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix}
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_a_band_has_the_median_the_lowest_and_the_highest_run():
@@ -203,6 +203,44 @@ def test_equal_figures_are_left_alone_and_changed_ones_replaced(tmp_path):
     assert {path.stat().st_mtime for path in tmp_path.iterdir()} == {1}
     save(curves(bands.assign(median=0.5), "title"), "x", bands, tmp_path)
     assert {path.suffix for path in tmp_path.glob("x.*") if path.stat().st_mtime != 1} == {".svg", ".png"}
+
+
+def test_what_another_processor_rounds_otherwise_changes_no_byte(tmp_path):
+    bands = trace_bands(traces(ps=(2,))).assign(zero=1e-17)
+    save(curves(bands, "title"), "x", bands, tmp_path)
+    before = files_of(tmp_path)
+    floats = bands.select_dtypes("floating")
+    noise = np.random.default_rng(0).uniform(-1, 1, floats.shape)
+    other = bands.assign(**floats * (1 + 1e-7 * noise)).assign(zero=-3e-16)
+    assert other.to_csv(float_format="%.6g") != bands.to_csv(float_format="%.6g")
+    save(curves(other, "title"), "x", other, tmp_path)
+    assert files_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("change", ["colour", "word", "limit", "number"])
+def test_a_change_that_can_be_seen_is_saved(tmp_path, change):
+    bands = trace_bands(traces(ps=(2,)))
+    save(curves(bands, "title"), "x", bands, tmp_path)
+    before = files_of(tmp_path)
+    figure = curves(bands, "tilte" if change == "word" else "title")
+    if change == "colour":
+        figure.axes[0].lines[0].set_color("#0072B3")
+    if change == "limit":
+        figure.axes[0].set_ylim(0, 1.04)
+    save(figure, "x", bands.assign(runs=4) if change == "number" else bands, tmp_path)
+    after = files_of(tmp_path)
+    assert {name for name in after if after[name] != before[name]} >= {"x.csv" if change == "number" else "x.svg"}
+
+
+def test_a_notebook_displays_the_saved_picture_and_not_the_new_one(tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    bands = trace_bands(traces(ps=(2,)))
+    show(curves(bands, "title"), "x", bands, tmp_path)
+    with plt.rc_context({"savefig.dpi": 50}):
+        show(curves(bands * 1, "title"), "x", bands, tmp_path)
+    assert [picture.data for picture in shown] == [(tmp_path / "x.png").read_bytes()] * 2
+    assert not plt.get_fignums()
 
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
