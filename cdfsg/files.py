@@ -190,20 +190,20 @@ def is_intact(path: Path) -> bool:
 # --- locks -----------------------------------------------------------------------------------------------
 
 
-def try_lock(handle: int, wait: bool = False) -> bool | None:
+def try_lock(handle: int) -> bool | None:
     """Lock an open file against all who lock it as well; the kernel releases the lock when the holder ends.
 
     Returns
     -------
     bool or None
-        True if it is locked now, False if another one has it (unless told to `wait`), None where there are no locks.
+        True if it is locked now, False if another one has it, None where there are no locks.
     """
     if sys.platform == "win32":
         return None
     import fcntl
 
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:

@@ -1,21 +1,19 @@
-"""Checksums of the files that lie in the repository: read back are the bytes that were written, or none.
+"""Checksums of the paper's numbers and of the records: read back are the bytes that were written, or none.
 
 Each folder has a list ``SHA256SUMS`` in the format of the tool ``sha256sum``, so ``sha256sum -c SHA256SUMS`` checks it
-without this code, and ``sha256sum *.csv > SHA256SUMS`` writes it after a change by hand.
+without this code, and ``sha256sum *.csv > SHA256SUMS`` writes it after a change by hand. Those who write take
+turns: the commands by `cdfsg.alone`, the parts of ``make bench`` one after the other.
 """
 
 import hashlib
 import io
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from cdfsg.files import Damaged, try_lock, unreadable_is_damaged, write_atomically
+from cdfsg.files import Damaged, unreadable_is_damaged, write_atomically
 
 LIST = "SHA256SUMS"
 _LINE = re.compile(r"^([0-9a-f]{64}) [ *](\S.*)$", re.MULTILINE)
@@ -30,12 +28,11 @@ def write(path: Path, content: str | bytes) -> None:
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _turn(path.parent):
-        old = _listed(path.parent)
-        new = (path.name, _digest(data))
-        _save(path.parent, old | {new})
-        write_atomically(path, data)
-        _save(path.parent, {entry for entry in old if entry[0] != path.name} | {new})
+    old = _listed(path.parent)
+    new = (path.name, _digest(data))
+    _save(path.parent, old | {new})
+    write_atomically(path, data)
+    _save(path.parent, {entry for entry in old if entry[0] != path.name} | {new})
 
 
 def read(path: Path, remedy: str = REMEDY) -> bytes:
@@ -76,18 +73,3 @@ def _listed(folder: Path) -> set[tuple[str, str]]:
 
 def _save(folder: Path, entries: set[tuple[str, str]]) -> None:
     write_atomically(folder / LIST, "".join(f"{digest}  {name}\n" for name, digest in sorted(entries)))
-
-
-@contextmanager
-def _turn(folder: Path) -> Iterator[None]:
-    """Wait until no other process writes the folder's list: notebooks that run at once all write figures."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # a system that does not open folders has no such lock either
-        yield
-        return
-    try:
-        try_lock(handle, wait=True)
-        yield
-    finally:
-        os.close(handle)

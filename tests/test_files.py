@@ -134,11 +134,11 @@ def test_a_writer_whose_file_is_swept_away_before_it_is_locked_takes_another(tmp
     plain = files.try_lock
     swept = []
 
-    def late(handle, wait=False):
+    def late(handle):
         if not swept:
             swept.extend(tmp_path.iterdir())
             swept[0].unlink()
-        return plain(handle, wait)
+        return plain(handle)
 
     monkeypatch.setattr(files, "try_lock", late)
     write_atomically(tmp_path / "x", "new")

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdfsg import sums
-from cdfsg.files import NOTEBOOKS
+from cdfsg.files import NOTEBOOKS, Damaged, unreadable_is_damaged, write_atomically
 from cdfsg.paper.experiments import Experiment
 
 if TYPE_CHECKING:  # at run time in the functions that use it: it takes two seconds to import, which no run needs
@@ -23,6 +22,14 @@ EXAMPLE = "mnist-identity"
 """The experiment that the notebooks with parameters show as they are."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 """Under this type a kernel names a live widget."""
+METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py", "mimetype": "text/x-python",
+        "name": "python", "nbconvert_exporter": "python", "pygments_lexer": "ipython3", "version": "3.11.7",
+    },
+}  # fmt: skip
+"""What JupyterLab writes, so that it changes nothing but the last version, and that only where it is another one."""
 INSTANCES = NOTEBOOKS / "instances"
 """Where the notebooks with other parameters go."""
 
@@ -82,7 +89,7 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
                 cwd=str(target.parent), extra_arguments=["--log-level=CRITICAL"],  # the kernel's own chatter
             )  # fmt: skip
         notebook = scrubbed(nbformat.read(executed, as_version=4))
-    sums.write(target, nbformat.writes(notebook) + "\n")
+    write_atomically(target, nbformat.writes(notebook) + "\n")
     return target
 
 
@@ -94,9 +101,7 @@ def scrubbed(notebook: "NotebookNode") -> "NotebookNode":
     """
     import nbformat
 
-    notebook.metadata = nbformat.from_dict(
-        {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    )
+    notebook.metadata = nbformat.from_dict(METADATA)
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"
         kept = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
@@ -109,17 +114,22 @@ def scrubbed(notebook: "NotebookNode") -> "NotebookNode":
 
 
 def stored(path: Path) -> "NotebookNode":
-    """A notebook with its outputs, as `execute` wrote it.
+    """A notebook with its outputs, as `execute` writes it, also where JupyterLab or another tool has saved it since.
 
     Raises
     ------
     Damaged
-        If it was changed since.
+        If it is no notebook.
     """
     import nbformat
 
-    text = sums.read(path, "take back both with git checkout, or execute it with: python -m cdfsg notebooks")
-    return nbformat.reads(text.decode("utf-8"), as_version=4)
+    remedy = "take it back with git checkout, or execute it with: python -m cdfsg notebooks"
+    with unreadable_is_damaged(path, remedy):
+        data = path.read_bytes()
+    try:
+        return scrubbed(nbformat.reads(data.decode("utf-8"), as_version=4))
+    except (ValueError, AttributeError, nbformat.ValidationError) as error:
+        raise Damaged(f"{path} is no notebook: it was damaged; {remedy}") from error
 
 
 def _joined(outputs: "list[NotebookNode]") -> "list[NotebookNode]":

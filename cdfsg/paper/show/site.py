@@ -25,7 +25,6 @@ from cdfsg.theory import statements
 DOCS = ROOT / "docs"
 SITE = ROOT / "build" / "report"
 _MATHJAX = "sphinx-mathjax-offline"
-_LEXER = {"name": "python", "pygments_lexer": "ipython3"}
 
 
 def build(target: Path = SITE) -> Path:
@@ -97,7 +96,7 @@ def _copy_figures(target: Path) -> None:
     for name in pages.figure_names():
         for kind in ("svg", "png", "csv"):
             path = FIGURES / f"{name}.{kind}"
-            write_atomically(target / path.name, sums.read(path, "draw it anew with: python -m cdfsg notebooks"))
+            write_atomically(target / path.name, path.read_bytes())
 
 
 def _mathjax() -> Path:
@@ -143,24 +142,18 @@ def _write_notebooks(source: Path) -> None:
     lines = ["# Notebooks", "In reading order. Each ends with a check of its conclusion."]
     for name in notebooks.names():
         instances = sorted(notebooks.INSTANCES.glob(f"{name}-*.ipynb"))
-        notebook = _readable(NOTEBOOKS / f"{name}.ipynb")
+        notebook = notebooks.stored(NOTEBOOKS / f"{name}.ipynb")
         if instances:
             notebook.cells.append(nbformat.v4.new_markdown_cell(_toctree(name, instances)))
         _write(source / "notebooks" / f"{name}.ipynb", notebook)
         lines.append(f"## {{doc}}`notebooks/{name}`\n\n{_introduction(notebook)}")
         for path in instances:
-            instance = _readable(path)
+            instance = notebooks.stored(path)
             _head(instance, f" ({path.stem.removeprefix(name + '-')})")
             _write(source / "notebooks" / "instances" / path.name, instance)
             lines.append(f"* {{doc}}`notebooks/instances/{path.stem}`")
     lines.append("```{toctree}\n:hidden:\n\n" + "\n".join(f"notebooks/{name}" for name in notebooks.names()) + "\n```")
     write_atomically(source / "notebooks.md", "\n\n".join(lines) + "\n")
-
-
-def _readable(path: Path) -> nbformat.NotebookNode:
-    notebook = notebooks.stored(path)
-    notebook.metadata["language_info"] = _LEXER  # the stored notebooks leave it out, as it names the Python version
-    return notebook
 
 
 def _write(path: Path, notebook: nbformat.NotebookNode) -> None:

@@ -4,6 +4,7 @@ import nbformat
 import papermill
 import pytest
 
+from cdfsg.files import NOTEBOOKS, Damaged
 from cdfsg.paper.show import notebooks
 from cdfsg.paper.show.notebooks import execute, names, scrubbed
 
@@ -76,7 +77,6 @@ def test_executed_twice_in_place_a_notebook_has_its_results_and_the_same_bytes(f
         '"execution":',
         "to stderr",
         "scrolled",
-        "language_info",
     ):
         assert trace not in first.decode(), trace
 
@@ -88,7 +88,7 @@ def test_parameters_take_effect_and_a_cell_that_fails_leaves_the_old_output_as_i
     first = output.read_bytes()
     with pytest.raises(papermill.PapermillExecutionError, match="AssertionError"):
         execute("tale", {"word": "bad"}, output)
-    assert output.read_bytes() == first and sorted(os.listdir(output.parent)) == ["SHA256SUMS", "out.ipynb"]
+    assert output.read_bytes() == first and os.listdir(output.parent) == ["out.ipynb"]
     assert (folder / "tale.ipynb").read_bytes() == before
 
 
@@ -105,7 +105,7 @@ def test_scrubbing_keeps_sources_tags_and_results(folder):
     assert [cell.source for cell in clean.cells] == ["# A tale", 'word = "good"\ncount = 1', CELLS.strip()]
     assert [dict(cell.metadata) for cell in clean.cells] == [{}, {"tags": ["parameters"]}, {}]
     assert [out.output_type for out in clean.cells[2].outputs] == ["stream", "execute_result"]
-    assert list(clean.metadata) == ["kernelspec"] and [cell.id for cell in clean.cells][0] == "cell-0"
+    assert list(clean.metadata) == ["kernelspec", "language_info"] and clean.cells[0].id == "cell-0"
 
 
 def test_printed_text_is_stored_in_one_piece_wherever_the_kernel_cut_it():
@@ -124,3 +124,28 @@ def test_a_panel_is_stored_as_its_picture_since_a_widget_needs_its_kernel():
     clean = scrubbed(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)]))
     assert clean.cells[0].outputs[0].data == {"image/png": "AAAA", "text/plain": "A panel"}
     assert clean.cells[0].outputs[1].text == "abc"
+
+
+@pytest.mark.parametrize("name", ["00_start", "70_explore"])
+def test_a_notebook_that_jupyterlab_saved_is_read_as_the_one_that_was_stored(name, tmp_path):
+    path = NOTEBOOKS / f"{name}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.metadata["language_info"] = {"name": "python", "version": "3.14.0"}
+    notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
+    for cell in notebook.cells:
+        cell.metadata["execution"] = {"iopub.execute_input": "2025-01-01T00:00:00Z"}
+        for out in cell.get("outputs", []):
+            if "data" in out:
+                out.data[notebooks.WIDGET] = {"model_id": "abc"}
+    saved = tmp_path / path.name
+    nbformat.write(notebook, saved)
+    assert saved.read_bytes() != path.read_bytes()
+    assert notebooks.stored(saved) == notebooks.stored(path)
+
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "{", '{"nbformat": 4, "nbformat_minor": 5, "cells": [CELL]}'])
+def test_a_file_that_is_no_notebook_is_refused_with_the_way_back(folder, text):
+    (folder / "tale.ipynb").write_text(text.replace("CELL", '{"cell_type": "code", "source": "", "metadata": {}}'))
+    with pytest.raises(Damaged, match=r"tale\.ipynb is no notebook.*git checkout"):
+        notebooks.stored(folder / "tale.ipynb")
