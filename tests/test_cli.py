@@ -10,6 +10,7 @@ import pytest
 
 from cdfsg import __main__ as cli
 from cdfsg.alone import alone
+from cdfsg.datasets import load
 from cdfsg.files import ROOT
 from cdfsg.paper import archive, experiments
 from cdfsg.paper.results import claims, reasons, verdicts
@@ -193,6 +194,7 @@ def test_reproduce_runs_judges_and_executes_the_notebooks_on_the_records(call, f
 
 def test_reproduce_leaves_out_the_tables_whose_original_data_are_not_here_and_says_so_once(monkeypatch, capsys):
     monkeypatch.setenv("CDFSG_MEDIAMILL", "surrogate")
+    monkeypatch.setattr(cli, "views_of", load)  # the other keeps what it has loaded before
     asked = [experiments.EXPERIMENTS[table] for table in ("ta:pcctimemd", "ta:fvalmd")]
     assert cli._on_the_papers_data([*asked, SMALL]) == [SMALL]
     (line,) = capsys.readouterr().err.splitlines()
