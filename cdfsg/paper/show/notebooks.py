@@ -87,6 +87,7 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
             papermill.execute_notebook(
                 str(source), str(executed), parameters or {}, progress_bar=False, kernel_name="python3",
                 cwd=str(target.parent), extra_arguments=["--log-level=CRITICAL"],  # the kernel's own chatter
+                iopub_timeout=60,  # on a busy machine a cell's output may come late
             )  # fmt: skip
         notebook = scrubbed(nbformat.read(executed, as_version=4))
     write_atomically(target, nbformat.writes(notebook) + "\n")
