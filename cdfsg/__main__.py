@@ -195,7 +195,7 @@ def _status(arguments: argparse.Namespace) -> None:
 def _verdict(_: argparse.Namespace) -> None:
     table = verdicts.write()
     words.write_into_readme("numbers", words.overview(table))
-    words.write_into_readme("reasons", words.reasons_in_short(reasons.write(table)))
+    words.write_into_readme("reasons", words.reasons_in_short(reasons.write(table), table))
     asserted = claims.write()
     words.write_into_readme("claims", claims.markdown(asserted))
     words.write_into_readme("theory", words.theory(statements.recorded().values()))

@@ -100,15 +100,16 @@ def match_share(judged: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per (table, multiple of the written tolerances): ``near``, the share within that multiple, and
-        ``near_or_better``, with those beyond it that are better.
+        One row per (table, multiple of the written tolerances), derived data named at the table: ``near``, the share
+        within that multiple, and ``near_or_better``, with those beyond it that are better.
     """
     ours = judged_ours(judged).dropna(subset=["reported", "reproduced"])
     gap = (ours["reproduced"] - ours["reported"]).abs() / ours["tolerance"]
     sign = np.where([higher_is_better(quantity) for quantity in ours["quantity"]], 1, -1)
     better = (ours["reproduced"] - ours["reported"]) * sign > 0
     rows = []
-    for table, index in ours.groupby("table", sort=False).groups.items():
+    kinds = ours["provenance"].map({"derived": " (derived data)"}).fillna("")
+    for table, index in ours.groupby(ours["table"] + kinds, sort=False).groups.items():
         for multiple in np.linspace(0, 4, 81):
             near = gap.loc[index] <= multiple + 1e-9
             share, either = near.mean(), (near | better.loc[index]).mean()

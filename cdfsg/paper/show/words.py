@@ -28,12 +28,14 @@ def reasons_in_words(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def reasons_in_short(table: pd.DataFrame) -> str:
-    """How many of the numbers that differ have a reason, in a sentence of two lines."""
+def reasons_in_short(table: pd.DataFrame, judged: pd.DataFrame) -> str:
+    """How many of the numbers that differ have a reason, in a sentence of three lines."""
     without = int(table["reason"].eq(UNEXPLAINED).sum())
-    explained = len(table) - without
-    first = f"Of the {len(table)} numbers that are worse, or diverged on one side only, {explained} may differ by"
-    return f"{first}\nsomething that the paper leaves unsaid; {without} are unexplained."
+    derived = int(table["table"].isin(judged.loc[judged["provenance"] == "derived", "table"]).sum())
+    return (
+        f"Of the {len(table)} numbers that are worse or diverged on one side only ({derived} on derived data),\n"
+        f"{len(table) - without} may differ by something that the paper leaves unsaid; {without} are unexplained."
+    )
 
 
 def title(experiment: Experiment, runs: pd.DataFrame) -> str:
@@ -72,7 +74,9 @@ def ledger(verdicts_table: pd.DataFrame) -> str:
     for (table, solver), rows in judged.groupby(["table", "solver"], sort=False):
         counts = rows["verdict"].value_counts()
         cells = " | ".join(str(counts.get(word, "")) for word in VERDICTS)
-        lines.append(f"| {table} | {solver} | {len(rows)} | {cells} |")
+        kind = rows["provenance"].iloc[0]
+        name = table if kind == "original" else f"{table} ({kind} data)"
+        lines.append(f"| {name} | {solver} | {len(rows)} | {cells} |")
     return "\n".join(lines)
 
 

@@ -116,7 +116,11 @@ def test_every_claim_names_a_test_that_finds_instances(monkeypatch, runs):
     )
     monkeypatch.setattr(archive, "more", lambda experiment, what: curves)
     table = claims.ledger()
-    assert (table["of"] > 0).all() and table["says"].str.endswith(".").all()
+    assert (table["of"] > 0).all() and table["says"].str.endswith(".").all() and not table["derived"].any()
+    runs["provenance"] = "derived"
+    table = claims.ledger()
+    here = table["claim"] != "p-by-p memory"  # which no data set shows
+    assert list(table.loc[here, "derived"]) == list(table.loc[here, "of"]) and not table.loc[~here, "derived"].any()
 
 
 def test_memory_is_p_by_p_unless_the_state_or_a_step_grows_with_n_squared():

@@ -82,9 +82,10 @@ def test_the_overview_counts_every_comparable_number_once(complete):
 
 
 def test_the_numbers_that_differ_are_counted_with_and_without_a_reason():
-    table = pd.DataFrame({"reason": ["norm", "norm; grid point", "unexplained", "norm"]})
-    said = words.reasons_in_short(table)
-    assert said.startswith("Of the 4 numbers") and ", 3 may differ" in said and said.endswith("; 1 are unexplained.")
+    table = pd.DataFrame({"table": list("aabb"), "reason": ["norm", "norm; grid point", "unexplained", "norm"]})
+    said = words.reasons_in_short(table, pd.DataFrame({"table": ["a", "b"], "provenance": ["original", "derived"]}))
+    assert said.startswith("Of the 4 numbers") and "(2 on derived data)" in said
+    assert "\n3 may differ" in said and said.endswith("; 1 are unexplained.")
 
 
 def test_the_overview_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete):
