@@ -19,6 +19,7 @@ from cdfsg.solvers.draws import Draw
 from cdfsg.solvers.landing import Landing
 from cdfsg.solvers.lanes import Refusal, initial_points, run
 from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, qf
+from tests.solvers.data import even_blocks, even_starts
 
 GOOD = {
     "CDFSG": {"s1": 0.5, "s2": 0.1},
@@ -80,12 +81,27 @@ def test_every_solver_reaches_the_known_canonical_correlations_in_one_pass(name,
     assert (metrics.tcc(K) > 0.95 * sum(KNOWN[:2])).all()
 
 
+@cache
+def calm(name):
+    """Data, order and fifty-one starts from which a solver does not make rounding grow: what 1e-8 is asked of."""
+    if name == "RSG+":  # it inverts blocks of rows; of digits, some are singular but for rounding
+        return {"dataset": even_blocks(4, 230), "order": None, "X0": even_starts(4, range(51))}
+    return {"dataset": "digits", "X0": initial_points(SOLVERS[name](), 64, 2, range(51))}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_run_over_calm_data_multiplies_a_difference_of_the_starts_by_less_than_a_thousand(name):
+    """This is the condition number of a whole run; times the rounding of double precision it is far below 1e-8."""
+    start = calm(name)["X0"]
+    moved = start + 1e-9 * np.random.default_rng(0).uniform(-1, 1, start.shape)
+    change = np.abs(go(name, **calm(name) | {"X0": moved}).X - go(name, **calm(name)).X).max()
+    assert change < 1000 * 1e-9
+
+
 @pytest.mark.parametrize("name", SOLVERS)
 def test_a_lane_alone_equals_the_same_lane_among_fifty_others(name):
-    crowd = go(name, lanes=51, dataset="digits")
-    views = load("digits")
-    X0 = initial_points(SOLVERS[name](), views.n_features, 2, range(51))
-    alone = go(name, X0=X0[:, 17:18], dataset="digits")
+    crowd, start = go(name, **calm(name)), calm(name)["X0"]
+    alone = go(name, **calm(name) | {"X0": start[:, 17:18]})
     np.testing.assert_allclose(alone.X[:, 0], crowd.X[:, 17], rtol=1e-8, atol=1e-10)
 
 
@@ -100,17 +116,15 @@ def test_numbers_agree_between_one_and_two_blas_threads(name):
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            found.append(go(name, lanes=4, dataset="digits").X)
+            found.append(go(name, **calm(name)).X)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_single_precision_stays_near_double_precision(name, known):
-    double, single = (go(name, dataset=known, batch_size=50, dtype=kind) for kind in (np.float64, np.float32))
-    assert single.X.dtype == np.float32
-    # RSG+ inverts p-by-p blocks of a batch, some nearly singular, so rounding grows there.
-    tolerance = 1e-2 if name == "RSG+" else 1e-4
-    np.testing.assert_allclose(captured(single, known)[0], captured(double, known)[0], atol=tolerance)
+def test_single_precision_stays_near_double_precision(name):
+    double, single = (go(name, **calm(name), dtype=kind).X for kind in (np.float64, np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, double, atol=1e-3)  # a thousand times its rounding, 6e-8, from some 90 steps
 
 
 @pytest.mark.parametrize("name", ["CDFSG", "CDFSG-Ada", "Landing"])
@@ -348,13 +362,9 @@ def test_constants_of_a_solver_out_of_their_range_are_refused(make, words):
 
 
 def test_a_singular_block_stops_its_lane_of_rsg_plus_and_not_the_others():
-    views = load("digits")
-    X0 = initial_points(RSGPlus(), 64, 2, (1, 2, 3))
+    X0 = even_starts(4, (1, 2, 3))
     X0[:, 1, 1] = X0[:, 1, 0]  # no two orthonormal columns come of it
-    problem = SampledGCCA(views.sizes, Identity())
-    settings = {"eta_q": np.full(3, 0.1), "eta_t": np.full(3, 0.01)}
-    outcome = run(RSGPlus(), problem, views, X0, settings, 20, 5, dtype=np.float64)
+    outcome = go("RSG+", **calm("RSG+") | {"X0": X0})
     assert outcome.stopped_at[1] > 0 and list(outcome.stopped_at[[0, 2]]) == [-1, -1]
-    two = {name: values[:2] for name, values in settings.items()}
-    alone = run(RSGPlus(), problem, views, X0[:, [0, 2]], two, 20, 5, dtype=np.float64)
+    alone = go("RSG+", **calm("RSG+") | {"X0": X0[:, [0, 2]]})
     np.testing.assert_allclose(outcome.X[:, [0, 2]], alone.X, rtol=1e-8, atol=1e-10)

@@ -1,0 +1,33 @@
+"""Problems on which rounding does not grow, so that the numbers of two computations can be held to each other."""
+
+import numpy as np
+
+from cdfsg.datasets import Provenance, Views
+
+
+def even_blocks(p, blocks, seed=0, condition=3.0):
+    """Two views of p columns in which p rows at a time, in the file's order, have this condition number.
+
+    RSG+ inverts the products of such a block and Q, and a Q of p rows is orthogonal: they have the condition number of
+    the block, wherever the run goes.  Two of three blocks are the same in both views up to a turn that they share.
+    Each comes with its negative, in the second half, so that the mean is zero.
+    """
+    rng = np.random.default_rng(seed)
+    turn, rows = _orthogonal(rng, p), []
+    for k in range(blocks):
+        left, own = (
+            (_orthogonal(rng, p) * np.geomspace(1, 1 / condition, p)) @ _orthogonal(rng, p) for _ in range(2)
+        )
+        rows.append(np.hstack([left, left @ turn if k % 3 else own]))
+    data = np.concatenate([*rows, *(-block for block in rows)])
+    return Views("even blocks", data, (p, p), 1.0, True, Provenance("even_blocks", "none", "synthetic"))
+
+
+def even_starts(p, seeds):
+    """A start of condition number 1 in each of the two views, per seed: shape (2 p, len(seeds), p)."""
+    generators = [np.random.default_rng(seed) for seed in seeds]
+    return np.stack([np.concatenate([_orthogonal(rng, p) for _ in range(2)]) for rng in generators], axis=1)
+
+
+def _orthogonal(rng, p):
+    return np.linalg.qr(rng.standard_normal((p, p)))[0]
