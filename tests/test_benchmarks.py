@@ -2,11 +2,13 @@
 
 import importlib
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from cdfsg.files import ROOT
+from cdfsg.files import RECORDS, ROOT
 from cdfsg.paper.measure import speed
+from cdfsg.paper.select import select
 
 SMALL = {
     "direct": {
@@ -59,3 +61,35 @@ def test_lanes_count_for_the_steps_in_which_they_are_alive(monkeypatch):
     direct = importlib.import_module("direct")
     outcome = pd.Series({"stopped_at": pd.array([-1, 3, -1]).to_numpy(), "steps": 10})
     assert direct.lane_steps(outcome) == 10 + 3 + 10
+
+
+CELL = {"batch_size": 20, "p": 5, "solver": "CDFSG-Ada"}
+
+
+def test_the_comparison_of_two_folders_of_records_finds_what_differs_of_them_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    compare = importlib.import_module("compare").compare
+    runs, verdicts = (pd.read_csv(RECORDS / f"{name}.csv") for name in ("mnist-identity", "verdicts"))
+    place = [runs[name] == value for name, value in CELL.items()]
+    place.append(runs["status"] == "done")
+    tuning, reported = (runs.index[np.logical_and.reduce([*place, runs["role"] == r])] for r in ("tuning", "reported"))
+    settings = dict(zip(("s1", "s2"), select(runs)[20, 5, "CDFSG-Ada"], strict=True))
+    best = tuning[(runs.loc[tuning, list(settings)] == settings).all(axis=1)]
+    changed = runs.assign(fval=runs["fval"] * (1 + 1e-8), fea_orth=-runs["fea_orth"], block_seconds=1.0, key="0")
+    changed.loc[reported[0], "status"] = "diverged"
+    changed.loc[reported[1], "pcc"] *= 1.01
+    changed.loc[reported[2], "pcc_post"] = np.nan
+    changed.loc[best, "quality"] *= 0.9995
+    changed = changed.drop(reported[3])
+    for folder, table in {"old": runs, "new": changed.sample(frac=1, random_state=0)}.items():
+        (tmp_path / folder).mkdir()
+        table.to_csv(tmp_path / folder / "mnist-identity.csv", index=False)
+        verdicts.to_csv(tmp_path / folder / "verdicts.csv", index=False)
+        verdicts.loc[7, "verdict"] = "another word"
+    found = compare(tmp_path / "old", tmp_path / "new")
+    numbers = found["numbers"]["largest"]
+    assert numbers["all", "fval"] == pytest.approx(1e-8, rel=1e-3) and numbers["all", "fea_orth"] < 1e-3
+    assert numbers["CDFSG-Ada", "pcc"] == pytest.approx(0.01 / 1.01) and numbers["CDFSG", "pcc"] == 0
+    assert sorted(found["runs"]["why"]) == ["another number", "another number", "another status", "only in the old"]
+    assert found["settings"][list(CELL)].to_dict("records") == [CELL]
+    assert list(found["verdicts"]["verdict_new"]) == ["another word"]

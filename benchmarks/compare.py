@@ -1,0 +1,120 @@
+"""Two folders of run records beside each other: what another processor, or another BLAS kernel, makes of the numbers.
+
+    .venv/bin/python benchmarks/compare.py /path/to/the/old/records data/records
+
+It prints how far the numbers of the same runs lie apart, the runs for which that is more than a wrong third digit, and
+the selected settings and the words of the verdicts and claims that differ.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cdfsg.linalg import Array
+from cdfsg.paper.records import SETTINGS
+from cdfsg.paper.select import METRICS, select
+
+RUN = [
+    "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "start", *SETTINGS, "samples",
+]  # fmt: skip
+"""Columns that tell a run, or a point of its curve, from all others; wall times and keys do not."""
+NUMBERS = ["stopped_at", "bound", *METRICS]
+WORDS = {
+    "verdicts.csv": ["table", "dataset", "merit", "batch_size", "p", "solver", "quantity"],
+    "claims.csv": ["claim"],
+}
+"""Files with a column `verdict`, and the columns that tell their rows apart."""
+LIMIT = 1e-3
+ROUNDED_ZERO = 1e-9
+"""Numbers below are the rounding of a zero, as Fea after the exact post-processing; they count as this large."""
+
+
+def compare(old: Path, new: Path) -> dict[str, pd.DataFrame]:
+    """Compare two folders with records of the same experiments.
+
+    Parameters
+    ----------
+    old, new : Path
+        Folders as ``data/records``; files that only one of them has are left out.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        ``numbers``: per solver and column the number of runs and the median, the 99 % quantile and the largest of the
+        relative differences.  ``runs``: a row with the reason per run whose status differs, that only one folder has,
+        or with a number that differs by more than `LIMIT`.  ``settings`` and ``verdicts``: what differs of them.
+    """
+    names = sorted({path.name for path in old.glob("*.csv")} & {path.name for path in new.glob("*.csv")})
+    pairs = {name: (_read(old / name), _read(new / name)) for name in names}
+    records = {name: pair for name, pair in pairs.items() if "role" in pair[0]}
+    how = {"on": RUN, "how": "outer", "suffixes": ("_old", "_new"), "indicator": True, "validate": "1:1"}
+    joined = pd.concat([pd.merge(*pair, **how).assign(file=name) for name, pair in records.items()], ignore_index=True)
+    there = joined[joined["_merge"] == "both"]
+    apart = pd.DataFrame({name: _apart(there[f"{name}_old"], there[f"{name}_new"]) for name in NUMBERS}, there.index)
+    parts = {"all": apart, **{solver: apart.loc[index] for solver, index in there.groupby("solver").groups.items()}}
+    settings = [_settings(*pair).assign(file=name) for name, pair in records.items()]
+    words = [_words(*pairs[name], keys).assign(file=name) for name, keys in WORDS.items() if name in pairs]
+    return {
+        "numbers": pd.concat({solver: _spread(part) for solver, part in parts.items()}, names=["solver", "number"]),
+        "runs": _odd(joined, apart),
+        "settings": pd.concat(settings, ignore_index=True),
+        "verdicts": pd.concat([pd.DataFrame(), *words], ignore_index=True),
+    }
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """A table; of records the columns that are compared, empty where there is no such setting."""
+    table = pd.read_csv(path)
+    return table.reindex(columns=[*RUN, "status", *NUMBERS]) if "role" in table else table
+
+
+def _apart(old: pd.Series, new: pd.Series) -> Array:
+    """Relative differences; none where both numbers are missing, infinite where one is."""
+    size = np.maximum(np.maximum(old.abs(), new.abs()), ROUNDED_ZERO)
+    missing = np.where(old.isna() == new.isna(), np.nan, np.inf)
+    return np.where(old.isna() | new.isna(), missing, (old - new).abs() / size)
+
+
+def _spread(apart: pd.DataFrame) -> pd.DataFrame:
+    """How the differences are spread, of the runs that have the number in both folders."""
+    apart = apart.where(np.isfinite(apart))
+    columns = {"runs": apart.count(), "median": apart.median(), "99 %": apart.quantile(0.99), "largest": apart.max()}
+    return pd.DataFrame(columns).query("runs > 0")
+
+
+def _odd(joined: pd.DataFrame, apart: pd.DataFrame) -> pd.DataFrame:
+    """The runs to look at, with the number that differs most and its difference."""
+    most = apart.max(axis=1).reindex(joined.index)
+    status = joined["status_old"] != joined["status_new"]
+    why = np.select(
+        [joined["_merge"] == "left_only", joined["_merge"] == "right_only", status, most > LIMIT],
+        ["only in the old", "only in the new", "another status", "another number"],
+        default="",
+    )
+    odd = joined[["file", *RUN, "status_old", "status_new"]].assign(
+        why=why, number=apart.fillna(-1).idxmax(axis=1).reindex(joined.index), apart=most
+    )
+    return odd[odd["why"] != ""].reset_index(drop=True)
+
+
+def _settings(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """Selected settings that differ, of every variant with tuning runs."""
+    rows = []
+    for variant in sorted(set(old.loc[old["role"] == "tuning", "variant"])):
+        before, after = (select(side[side["variant"] == variant]) for side in (old, new))
+        cells = [cell for cell in sorted(before.keys() | after.keys()) if before.get(cell) != after.get(cell)]
+        rows += [(variant, *cell, before.get(cell), after.get(cell)) for cell in cells]
+    return pd.DataFrame(rows, columns=["variant", "batch_size", "p", "solver", "old", "new"])
+
+
+def _words(old: pd.DataFrame, new: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Rows whose verdicts differ, or that one table does not have."""
+    both = pd.merge(*(side[[*keys, "verdict"]] for side in (old, new)), on=keys, how="outer", suffixes=("_old", "_new"))
+    return both[both["verdict_old"].fillna("") != both["verdict_new"].fillna("")]
+
+
+if __name__ == "__main__":
+    for title, found in compare(Path(sys.argv[1]), Path(sys.argv[2])).items():
+        print(f"\n{title}: {len(found)}\n{found.to_string(float_format='{:.3g}'.format)}")
