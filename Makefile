@@ -14,7 +14,7 @@ export MPLBACKEND = Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup data reproduce quick report test mutants torture bench clean
+.PHONY: help setup data reproduce quick report test kernels mutants torture bench clean
 
 # Install a dependency group of pyproject.toml; the pip of Python 3.11 cannot do it by itself.
 define install-group
@@ -47,6 +47,11 @@ test: setup ## lint, types, tests, examples in docstrings, and the notebooks run
 	$(PY) -m mypy cdfsg
 	$(PY) -m pytest -n 2 --dist loadfile --doctest-modules tests cdfsg
 	$(PY) -m pytest -n 2 --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout=300 -p no:cacheprovider notebooks
+
+# KERNELS="Prescott Haswell" takes some of the kernels, PARTS=tests leaves out the notebooks.
+PARTS ?= tests notebooks
+kernels: setup ## the numerical tests and the notebooks under each BLAS kernel that this processor has
+	$(PY) benchmarks/kernels.py --parts $(PARTS) --kernels $(KERNELS)
 
 mutants: setup ## change the numerical code a little at a time: do the tests notice? (not in CI)
 	$(call install-group,mutants)

@@ -1,6 +1,7 @@
 """The parts of `make bench` on small sizes: that they still run, and write what the notebook reads."""
 
 import importlib
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -93,3 +94,41 @@ def test_the_comparison_of_two_folders_of_records_finds_what_differs_of_them_and
     assert sorted(found["runs"]["why"]) == ["another number", "another number", "another status", "only in the old"]
     assert found["settings"][list(CELL)].to_dict("records") == [CELL]
     assert list(found["verdicts"]["verdict_new"]) == ["another word"]
+
+
+@pytest.fixture
+def kernels(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module("kernels")
+
+
+def test_the_oldest_kernel_is_there_wherever_there_is_any_and_a_name_that_nobody_knows_is_not(kernels):
+    known = [kernel for kernel in kernels.KERNELS if kernels.has(kernel)]
+    assert not known or known[-1] == "Prescott"
+    assert not kernels.has("Abacus")
+
+
+def test_the_numerical_tests_and_notebooks_that_run_under_each_kernel_are_there(kernels):
+    paths = [*kernels.PARTS["tests"], kernels.PARTS["notebooks"][-1]]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_a_part_that_fails_under_one_kernel_fails_the_command_and_shows_why(kernels, monkeypatch, capsys):
+    def told(command, *, env, **_):
+        bad = env["OPENBLAS_CORETYPE"] == "Nehalem" and "notebooks" in command
+        return subprocess.CompletedProcess(command, int(bad), "wrong digits\n1 failed\n" if bad else "2 passed\n", "")
+
+    def lines():
+        return [line.split(",")[0].split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+
+    monkeypatch.setattr(kernels.subprocess, "run", told)
+    monkeypatch.setattr(kernels, "has", lambda kernel: kernel in ("Haswell", "Nehalem"))
+    assert kernels.main(["--kernels", "Nehalem", "--parts", "tests"]) == 0
+    assert lines() == [["Nehalem", "tests", "2", "passed"]]
+    assert kernels.main([]) == 1
+    assert [line[-2:] for line in lines()] == [["2", "passed"]] * 3 + [["wrong", "digits"]] + [["1", "failed"]] * 2
+    with pytest.raises(SystemExit):
+        kernels.main(["--kernels", "Prescott"])
+    assert "this processor has Haswell Nehalem" in capsys.readouterr().err
+    monkeypatch.setattr(kernels, "has", lambda kernel: False)
+    assert kernels.main(["--kernels", "Haswell"]) == 0 and "no kernels to choose" in capsys.readouterr().out

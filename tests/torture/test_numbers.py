@@ -14,6 +14,7 @@ Tolerances were stated before the first run:
   do not.  RSG+ is held to 1e-8 on rows whose blocks all have the condition number 3.
 """
 
+import importlib
 import json
 import os
 import platform
@@ -174,6 +175,17 @@ def test_another_kernel_of_blas_gives_the_same_numbers(cell, kernel, elsewhere):
         pytest.skip(f"{kernel} is the kernel of this machine")
     assert not {name for name, _ in other} & {name for name, _ in blas}, "OPENBLAS_CORETYPE changed nothing"
     assert_same(there[str(cell)], here[str(cell)], cell)
+
+
+def test_the_kernel_of_blas_that_the_environment_names_is_the_one_in_force(monkeypatch):
+    """OpenBLAS takes another in silence where it does not know the name or the processor has not got it."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    names = importlib.import_module("kernels").NAMES
+    kernel = os.environ.get("OPENBLAS_CORETYPE")
+    found = {library["architecture"] for library in threadpool_info() if library["internal_api"] == "openblas"}
+    if not (kernel and found) or platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("OPENBLAS_CORETYPE names no kernel, or BLAS is not OpenBLAS for x86-64")
+    assert found <= names.get(kernel, {kernel})
 
 
 def test_the_kernels_do_differ_in_the_last_digits(elsewhere):
