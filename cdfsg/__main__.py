@@ -136,7 +136,8 @@ def chosen(only: str) -> list[Experiment]:
 
 def _data(_: argparse.Namespace) -> None:
     for name in DATASETS:
-        print(load(name))
+        views = load(name)
+        print(f"{views}\n    {views.provenance.source}, {views.provenance.checksum}")
 
 
 def _run(arguments: argparse.Namespace) -> None:

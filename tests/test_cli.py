@@ -10,7 +10,7 @@ import pytest
 
 from cdfsg import __main__ as cli
 from cdfsg.alone import alone
-from cdfsg.datasets import load
+from cdfsg.datasets import digits, load
 from cdfsg.files import ROOT
 from cdfsg.paper import archive, experiments
 from cdfsg.paper.results import claims, reasons, verdicts
@@ -207,6 +207,7 @@ def test_the_data_command_names_each_data_set(call, monkeypatch):
     monkeypatch.setattr(cli, "DATASETS", {"digits": None, "synthetic": None})
     status, out, _ = call("data")
     assert status == 0 and "Views('digits', 1797 x 64" in out and "Views('synthetic', 4000 x 22" in out
+    assert f"scikit-learn's bundled digits (sklearn.datasets), {digits.CHECKSUM}\n" in out
 
 
 def test_the_full_profile_is_the_papers_table():

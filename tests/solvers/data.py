@@ -5,8 +5,8 @@ import numpy as np
 from cdfsg.datasets import Provenance, Views
 
 
-def even_blocks(p, blocks, seed=0, condition=3.0):
-    """Two views of p columns in which p rows at a time, in the file's order, have this condition number.
+def even_blocks(p, blocks, batch_size, seed=0, condition=3.0):
+    """Two views of p columns in which every p rows of a minibatch in the file's order have this condition number.
 
     RSG+ inverts the products of such a block and Q, and a Q of p rows is orthogonal: they have the condition number of
     the block, wherever the run goes.  Two of three blocks are the same in both views up to a turn that they share.
@@ -19,7 +19,8 @@ def even_blocks(p, blocks, seed=0, condition=3.0):
             (_orthogonal(rng, p) * np.geomspace(1, 1 / condition, p)) @ _orthogonal(rng, p) for _ in range(2)
         )
         rows.append(np.hstack([left, left @ turn if k % 3 else own]))
-    data = np.concatenate([*rows, *(-block for block in rows)])
+    batches = np.concatenate([*rows, *(-block for block in rows)]).reshape(-1, batch_size, 2 * p)
+    data = batches.swapaxes(0, 1).reshape(-1, 2 * p)  # a minibatch has its rows at a stride through the file
     return Views("even blocks", data, (p, p), 1.0, True, Provenance("even_blocks", "none", "synthetic"))
 
 

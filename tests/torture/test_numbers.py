@@ -84,7 +84,7 @@ CELLS += [Cell(solver, dataset, limit=True) for solver in STEP for dataset in ("
 
 @cache
 def views_of(dataset):
-    return even_blocks(P, 20 * ROWS) if dataset == "even" else load(dataset)
+    return even_blocks(P, 20 * ROWS, ROWS) if dataset == "even" else load(dataset)
 
 
 def settings_of(cell):
