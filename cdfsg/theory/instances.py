@@ -156,8 +156,12 @@ def _huber(rng: np.random.Generator, M: Array, p: int) -> tuple[Problem, Array]:
 
 def _two_views(M: Array, merit: Identity | Huber) -> tuple[Problem, Array]:
     if len(M) == 1:  # no second view: a view and its copy
-        M = M[0, 0] * np.array([[1.0, 0.9], [0.9, 1.0]])
+        M = M[0, 0] * np.eye(2)
     half = len(M) // 2
+    if np.linalg.cond(M) < 1 + 1e-9:  # a multiple of the identity leaves the views uncorrelated, but for rounding
+        cross = np.zeros_like(M)
+        cross[:half, half:] = 0.9 * M[0, 0] * np.eye(half, len(M) - half)
+        M = M + cross + cross.T
     problem = GCCA(M, (half, len(M) - half), merit)
     return problem, problem.M
 
