@@ -145,17 +145,23 @@ def block_inverses(P: Array, singular: str) -> Array:
 
 def _inverse(blocks: Array) -> Array:
     """The inverse of each trailing matrix; NaN for those that have a pivot of exactly zero."""
-    with np.errstate(invalid="ignore"):  # a lane may have diverged
-        regular = np.linalg.slogdet(blocks).sign != 0  # one singular matrix makes `inv` refuse all of them
-    inverse = np.full_like(blocks, np.nan)
-    inverse[regular] = np.linalg.inv(blocks[regular])
-    return inverse
+    try:
+        return np.linalg.inv(blocks)
+    except np.linalg.LinAlgError:  # one of them makes `inv` refuse them all
+        with np.errstate(invalid="ignore"):  # a lane may have diverged
+            regular = np.linalg.slogdet(blocks).sign != 0
+        inverse = np.full_like(blocks, np.nan)
+        inverse[regular] = np.linalg.inv(blocks[regular])
+        return inverse
 
 
 def _pseudo_inverse(blocks: Array) -> Array:
     """The inverse; for blocks that are singular to working precision, the Moore-Penrose inverse."""
-    rtol = blocks.shape[-1] * np.finfo(blocks.dtype).eps  # below it, singular values are rounding
+    p = blocks.shape[-1]
+    rtol = p * np.finfo(blocks.dtype).eps  # below it, singular values are rounding
     inverse = _inverse(blocks)
+    if p**2 * np.abs(blocks).max() * np.abs(inverse).max() * rtol < 1:  # no condition number is larger, and none NaN
+        return inverse
     with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
         norms = _norms(blocks)
         singular = np.isfinite(norms) & ~(norms * _norms(inverse) * rtol < 1)  # NaN where there is no inverse
