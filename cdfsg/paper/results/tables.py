@@ -103,8 +103,8 @@ def match_share(judged: pd.DataFrame) -> pd.DataFrame:
         One row per (table, multiple of the written tolerances), derived data named at the table: ``near``, the share
         within that multiple, and ``near_or_better``, with those beyond it that are better.
     """
-    ours = judged_ours(judged).dropna(subset=["reported", "reproduced"])
-    gap = (ours["reproduced"] - ours["reported"]).abs() / ours["tolerance"]
+    ours = judged_ours(judged).dropna(subset=["reported"])
+    gap = ((ours["reproduced"] - ours["reported"]).abs() / ours["tolerance"]).fillna(np.inf)  # no run of ours ended
     sign = np.where([higher_is_better(quantity) for quantity in ours["quantity"]], 1, -1)
     better = (ours["reproduced"] - ours["reported"]) * sign > 0
     rows = []

@@ -41,6 +41,16 @@ def test_a_diverged_competitor_is_beaten_and_a_diverged_run_of_ours_beats_nobody
     assert len(failing(claims.more_accurate(AGAINST, EXPERIMENT, runs))) == 1
 
 
+def test_a_place_without_an_eligible_grid_point_of_ours_is_a_case_in_which_a_claim_does_not_hold(runs):
+    runs = runs[~at(runs, batch_size=100, p=10, role="tuning", solver="CDFSG")]  # nothing to select from
+    here = "mnist-identity, l = 100, p = 10, CDFSG"
+    runs["fea_post"] = 0.05
+    for show in ("more_accurate", "more_feasible"):
+        assert failing(claims.SHOWN_BY[show](AGAINST, EXPERIMENT, runs)) == [f"{here} / Landing fixed"]
+    assert failing(claims.post_processing_helps({"loss": 0.03}, EXPERIMENT, runs)) == [here]
+    assert failing(claims.robust_to_batch_size({"loss": 0.09}, EXPERIMENT, runs)) == ["mnist-identity, p = 10, CDFSG"]
+
+
 def test_post_processing_must_lower_fea_and_keep_the_accuracy(runs):
     runs["fea_post"] = 0.05
     test, claim = claims.post_processing_helps, {"loss": 0.03}

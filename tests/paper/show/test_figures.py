@@ -305,6 +305,8 @@ def test_the_match_share_rises_with_the_tolerance_to_one_where_all_is_better(com
     judged = verdicts_table(EXPERIMENT, complete)
     ours = judged[judged["solver"].str.startswith("CDFSG") & (judged["quantity"] != "time_s")]
     assert at_one == pytest.approx((ours["verdict"] == "match").mean())
+    diverged = judged.assign(reproduced=judged["reproduced"].mask(judged["solver"] == "CDFSG"))
+    assert tables.match_share(diverged)["near_or_better"].max() == (ours["solver"] != "CDFSG").mean()
     assert len(match_share(shares, "title").axes) == 2
 
 
