@@ -3,15 +3,17 @@
     .venv/bin/python benchmarks/compare.py /path/to/the/old/records data/records
 
 It prints how far the numbers of the same runs lie apart, the runs for which that is more than a wrong third digit, and
-the selected settings and the words of the verdicts and claims that differ.
+the selected settings and the words of the verdicts and claims that differ.  With a third argument, the name of a CSV
+file, it also writes there the list of those runs, without the points of curves.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from cdfsg import sums
 from cdfsg.linalg import Array
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.select import METRICS, select
@@ -116,5 +118,14 @@ def _words(old: pd.DataFrame, new: pd.DataFrame, keys: list[str]) -> pd.DataFram
 
 
 if __name__ == "__main__":
-    for title, found in compare(Path(sys.argv[1]), Path(sys.argv[2])).items():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path)
+    parser.add_argument("list", type=Path, nargs="?")
+    given = parser.parse_args()
+    parts = compare(given.old, given.new)
+    if given.list:
+        listed = parts["runs"][parts["runs"]["role"] != "trace"].dropna(axis="columns", how="all")
+        sums.write(given.list, listed.to_csv(index=False, float_format="%.3g", lineterminator="\n"))
+    for title, found in parts.items():
         print(f"\n{title}: {len(found)}\n{found.to_string(float_format='{:.3g}'.format)}")
