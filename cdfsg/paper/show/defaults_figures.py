@@ -67,14 +67,7 @@ def explain(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def check(table: pd.DataFrame) -> None:
-    """Raise unless the estimator reaches `GOAL` at its defaults, or warns where it or its other algorithm does not.
-
-    Raises
-    ------
-    AssertionError
-        The message names the data set.
-    """
-    for row in table[table["algorithm"] != RIVAL].itertuples():
-        if not row.share >= GOAL and (row.algorithm == DEFAULT or not row.warned):
-            raise AssertionError(f"{row.dataset}: {row.algorithm} with the {row.merit} merit reaches {row.share:.3f}")
+def silent(table: pd.DataFrame) -> list[str]:
+    """The fits of the estimator that miss `GOAL` without a warning."""
+    rows = table[(table["algorithm"] != RIVAL) & ~(table["share"] >= GOAL) & (table["warned"] == "")]
+    return [f"{row.dataset}, {row.merit} merit, {row.algorithm}: {row.share:.2f}" for row in rows.itertuples()]
