@@ -417,7 +417,7 @@ def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURE
 
 def _agree(old: str, new: str, absolute: float) -> bool:
     """Whether two texts are equal but for numbers that differ by rounding, and names made of a hash of such numbers."""
-    if _NUMBER.sub("", _HASH.sub("", old)) != _NUMBER.sub("", _HASH.sub("", new)):
+    if _NUMBER.sub("0", _HASH.sub("", old)) != _NUMBER.sub("0", _HASH.sub("", new)):
         return False
     before, after = (np.array(_NUMBER.findall(_HASH.sub("", text)), dtype=float) for text in (old, new))
     return np.allclose(before, after, rtol=LAST_DIGIT, atol=absolute)

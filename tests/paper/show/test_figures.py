@@ -217,7 +217,7 @@ def test_what_another_processor_rounds_otherwise_changes_no_byte(tmp_path):
     assert files_of(tmp_path) == before
 
 
-@pytest.mark.parametrize("change", ["colour", "word", "limit", "number"])
+@pytest.mark.parametrize("change", ["colour", "word", "limit", "number", "missing number"])
 def test_a_change_that_can_be_seen_is_saved(tmp_path, change):
     bands = trace_bands(traces(ps=(2,)))
     save(curves(bands, "title"), "x", bands, tmp_path)
@@ -227,9 +227,10 @@ def test_a_change_that_can_be_seen_is_saved(tmp_path, change):
         figure.axes[0].lines[0].set_color("#0072B3")
     if change == "limit":
         figure.axes[0].set_ylim(0, 1.04)
-    save(figure, "x", bands.assign(runs=4) if change == "number" else bands, tmp_path)
+    numbers = {"number": bands.assign(runs=4), "missing number": bands.assign(runs=np.nan)}
+    save(figure, "x", numbers.get(change, bands), tmp_path)
     after = files_of(tmp_path)
-    assert {name for name in after if after[name] != before[name]} >= {"x.csv" if change == "number" else "x.svg"}
+    assert {name for name in after if after[name] != before[name]} >= {"x.csv" if change in numbers else "x.svg"}
 
 
 def test_a_notebook_displays_the_saved_picture_and_not_the_new_one(tmp_path, monkeypatch):
