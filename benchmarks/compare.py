@@ -4,7 +4,7 @@
 
 It prints how far the numbers of the same runs lie apart, the runs for which that is more than a wrong third digit, and
 the selected settings and the words of the verdicts and claims that differ.  With a third argument, the name of a CSV
-file, it also writes there the list of those runs, without the points of curves.
+file, it also writes there the list of those runs, of a curve the point that differs most.
 """
 
 import argparse
@@ -125,7 +125,9 @@ if __name__ == "__main__":
     given = parser.parse_args()
     parts = compare(given.old, given.new)
     if given.list:
-        listed = parts["runs"][parts["runs"]["role"] != "trace"].dropna(axis="columns", how="all")
-        sums.write(given.list, listed.to_csv(index=False, float_format="%.3g", lineterminator="\n"))
+        run = [name for name in RUN if name != "samples"]
+        once = parts["runs"].sort_values("apart").drop_duplicates(run, keep="last")
+        listed = once.sort_index().to_csv(index=False, float_format="%.6g", lineterminator="\n")
+        sums.write(given.list, listed)
     for title, found in parts.items():
         print(f"\n{title}: {len(found)}\n{found.to_string(float_format='{:.3g}'.format)}")

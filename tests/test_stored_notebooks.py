@@ -48,7 +48,7 @@ def test_the_tables_in_the_readme_are_those_of_the_published_records(tmp_path, m
     monkeypatch.setattr(words, "ROOT", tmp_path)
     monkeypatch.setattr(words, "write_atomically", lambda path, text: copy.write_text(text, encoding="utf-8"))
     words.write_into_readme("numbers", words.overview(verdicts.read()))
-    words.write_into_readme("reasons", words.reasons_in_short(reasons.read()))
+    words.write_into_readme("reasons", words.reasons_in_short(reasons.read(), verdicts.read()))
     words.write_into_readme("claims", claims.markdown(claims.ledger()))
     words.write_into_readme("theory", words.theory(statements.recorded().values()))
     assert copy.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")

@@ -3,11 +3,13 @@
 import os
 from dataclasses import replace
 from datetime import date
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from cdfsg import sums
 from cdfsg.datasets import DownloadError
 from cdfsg.files import RECORDS
 from cdfsg.merits import make_merit
@@ -104,10 +106,8 @@ def test_the_published_exact_solutions_are_of_this_code_feasible_and_at_the_boun
 
 @pytest.mark.parametrize("solver", ["CDFSG", "CDFSG-Ada"])
 def test_a_published_run_comes_out_again(published, blocks, data, solver):
-    (block,) = [
-        b for b in blocks
-        if (b.role, b.batch_size, b.p, b.solver, b.starts) == ("timing", 200, 5, solver, (1,))
-    ]  # fmt: skip
+    timed = [b for b in blocks if (b.role, b.p, b.solver, b.starts) == ("timing", 5, solver, (1,))]
+    block = max(timed, key=lambda b: b.batch_size)
     same = [published[name] == getattr(block, name) for name in ("role", "batch_size", "p", "solver", "variant")]
     (expected,) = published[np.logical_and.reduce(same)].to_dict("records")
     (found,) = compute(block).to_dict("records")
@@ -136,10 +136,18 @@ def files_of(experiment, published):
         yield "-ablations", runs, [*experiment.ablation_tuning(), *experiment.ablation_runs(chosen, treated)]
 
 
+@cache
+def sensitive():
+    """The runs for which rounding matters: what tells each from all others."""
+    place = ["dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "start", *SETTINGS]
+    return sums.read_csv(RECORDS / "processors.csv")[place]
+
+
 def sample(experiment, published, seed):
     """One run of one file: the files take turns, the run is drawn.
 
-    RSG+ is left out, whose near-singular blocks make differences in rounding grow.
+    RSG+ is left out, whose near-singular blocks make differences in rounding grow. So are the other runs in which two
+    processors differ by more than 1e-3, see the page on processors.
 
     Returns
     -------
@@ -152,7 +160,8 @@ def sample(experiment, published, seed):
     """
     files = list(files_of(experiment, published))
     suffix, runs, blocks = files[seed % len(files)]
-    runs = runs[runs["solver"] != "RSG+"]
+    runs = runs[runs["solver"] != "RSG+"].merge(sensitive(), how="left", on=list(sensitive().columns), indicator=True)
+    runs = runs[runs["_merge"] == "left_only"]
     row = runs.drop_duplicates(["key", "start", *SETTINGS]).sample(random_state=seed % 2**32).iloc[0]
     (block,) = [block for block in blocks if key_of(block) == row["key"]]
     setting = tuple(float(row[name]) for name in SOLVERS[block.solver].settings)
@@ -169,10 +178,8 @@ def test_a_published_run_that_changes_from_day_to_day_comes_out_again(experiment
     for name in ("samples", "status", "provenance"):
         assert list(found[name]) == list(expected[name]), told
     for name in METRICS:
-        # Of 28 runs drawn beforehand, alone and in their block, none differed by more than 1e-5 (float32); another
-        # processor is given twenty times that, which is still below a wrong third digit.
-        if name in expected and name in found:
-            np.testing.assert_allclose(found[name], expected[name], rtol=2e-4, atol=2e-4, err_msg=f"{name}: {told}")
+        if name in expected and name in found:  # another processor is given twice what keeps a run off the list
+            np.testing.assert_allclose(found[name], expected[name], rtol=2e-3, atol=2e-4, err_msg=f"{name}: {told}")
 
 
 class OneByOne:
@@ -191,13 +198,15 @@ class OneByOne:
 def test_published_runs_of_a_block_are_those_of_a_lane_alone_step_by_step_in_double_precision(
     experiment, published, data, solver, variant
 ):
-    place = {"role": "reported", "batch_size": 200, "p": 5, "solver": solver, "variant": variant, "start": 1}
-    setting = LANDING_FIXED[variant] if solver == "Landing" else select(published)[200, 5, solver]
+    chosen = select(published)
+    size = max(n for n in experiment.batch_sizes if solver == "Landing" or (n, 5, solver) in chosen)
+    place = {"role": "reported", "batch_size": size, "p": 5, "solver": solver, "variant": variant, "start": 1}
+    setting = LANDING_FIXED[variant] if solver == "Landing" else chosen[size, 5, solver]
     place |= dict(zip(SOLVERS[solver].settings, setting, strict=True))
     (expected,) = published[np.logical_and.reduce([published[k] == v for k, v in place.items()])].to_dict("records")
     (block,) = [
         b for b in experiment.first_stage()
-        if (b.role, b.batch_size, b.p, b.solver, b.variant) == ("reported", 200, 5, solver, variant)
+        if (b.role, b.batch_size, b.p, b.solver, b.variant) == ("reported", size, 5, solver, variant)
     ]  # fmt: skip
     plain = OneByOne(solver_of(block))
     assert not isinstance(plain, SolverOfMany)
@@ -207,13 +216,13 @@ def test_published_runs_of_a_block_are_those_of_a_lane_alone_step_by_step_in_dou
         data,
         initial_points(plain, data.n_features, 5, (1,)),
         {name: np.array([place[name]]) for name in plain.settings},
-        200,
+        size,
         block.order,
         dtype=np.float64,
     )
     (found,) = evaluate(block, plain, data, outcome.X, outcome.tracker).to_dict("records")
     assert found["status"] == expected["status"]
-    for name in METRICS:  # the block's run is in float32: its rounding, grown over 200 to 300 steps
+    for name in METRICS:  # the block's run is in float32: its rounding, grown over the steps of a pass
         np.testing.assert_allclose(found.get(name, np.nan), expected[name], atol=2e-3, err_msg=name)
 
 

@@ -52,14 +52,15 @@ def samples(rows: pd.DataFrame, labels: dict[str, str], title: str) -> Figure:
     """MNIST's halves, n-MNIST's three views of the same digits, and rows of Mediamill's features and labels."""
     with plt.rc_context(STYLE):
         figure: Figure = plt.figure(figsize=(9, 8.2))
-        grid = figure.add_gridspec(6, 2 * SHOWN, height_ratios=(1, 1, 1, 1, 0.25, 2.6), hspace=0.08, wspace=0.15)
+        heights = (1, 1, 1, 1, 0.25, 2.6)
+        grid = figure.add_gridspec(6, 2 * SHOWN, left=0.15, height_ratios=heights, hspace=0.08, wspace=0.15)
         for half in (1, 2):
             for sample, row in enumerate(_values(rows, "mnist", half)):
                 _image(figure, grid[0, 2 * sample + half - 1], row.reshape(28, 14))
         for view in (1, 2, 3):
             for sample, row in enumerate(_values(rows, "nmnist", view)):
                 _image(figure, grid[view, 2 * sample : 2 * sample + 2], row.reshape(28, 28))
-        words = [f"{labels['mnist']}: 2 halves"] + [f"{labels['nmnist']}: view {view}" for view in (1, 2, 3)]
+        words = [f"{labels['mnist']},\ntwo halves"] + [f"{labels['nmnist']},\nview {view}" for view in (1, 2, 3)]
         for place, text in enumerate(words):
             axis = figure.add_subplot(grid[place, :], frameon=False)
             axis.set(xticks=[], yticks=[])
