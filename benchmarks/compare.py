@@ -1,4 +1,4 @@
-"""Two folders of run records beside each other: what another processor, or another BLAS kernel, makes of the numbers.
+"""Two folders of run records beside each other: how the numbers differ on another processor, or under another kernel.
 
     .venv/bin/python benchmarks/compare.py /path/to/the/old/records data/records
 

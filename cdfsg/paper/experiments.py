@@ -1,8 +1,8 @@
 """Every setting of every table and figure, frozen.
 
 What the paper leaves unsaid is decided here, each choice with its reason, before any result is seen.  One choice lies
-with the data sets: pixels/255 minus the column mean of the full data, for every solver and every metric.  Raw pixels
-match a few printed rows by accident but not the paper's Landing rows.
+with the data sets: pixels/255, and Mediamill as in its file, minus the column mean of the full data, for every solver
+and every metric.  Raw pixels match some printed rows but not the paper's Landing rows.
 """
 
 from collections.abc import Iterator, Mapping
@@ -65,7 +65,7 @@ class Entry:
     given : mapping of str to tuple
         Given settings by the name of the variant; the first stands for the solver in the verdicts.
     in_file_order : tuple of str
-        Variants that read the rows as they lie in the file; the others draw an order.
+        Variants that read the rows at a stride through the file; the others draw an order.
     """
 
     grid: tuple[Setting, ...]
@@ -166,9 +166,9 @@ TREATMENTS: dict[str, Treatment] = {
         for value in values
     },
 }
-"""Ablations: the data without centring; one minibatch for theta and xi; the same in the file's order (two independent
-streams have no common file order); RSG+ with the published inverse of its blocks, and with a ridge, in place of the
-pseudo-inverse; and each of Ada's constants on either side of 0.9, 0.999, 1e-8."""
+"""Ablations: the data without centring; one minibatch for theta and xi; the same with the rows at a stride through the
+file, which two independent streams cannot share; RSG+ with the published inverse of its blocks, and with a ridge, in
+place of the pseudo-inverse; and each of Ada's constants on either side of 0.9, 0.999, 1e-8."""
 
 ORDERS = tuple(range(1, 11))
 """Data orders of the treatment "orders": one initial point and the selected settings, to see what the order does."""
@@ -188,7 +188,7 @@ class Block:
     variant : str
         Which settings: ``grid``, ``fixed``, ``authors``, ``tuned``, ``permuted``, ``file``; or a treatment.
     order : int or None
-        Seed of the data order; None is the file's order.
+        Seed of the data order; None takes the rows at a stride through the file, see `Views.batch_indices`.
     starts : tuple of int
         Seeds of the initial points.
     settings : tuple of tuples
@@ -389,7 +389,7 @@ def _given(base: Block) -> list[Block]:
 
 
 def _tuning(experiment: Experiment, base: Block) -> list[Block]:
-    """The whole grid from each tuning seed; where a treatment takes the file's order, in that."""
+    """The whole grid from each tuning seed; where a treatment draws no order, at its stride through the file."""
     return [
         replace(
             base,

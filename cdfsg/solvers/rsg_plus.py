@@ -188,8 +188,8 @@ INVERSES: dict[str, Callable[[Array], Array]] = {
     "pseudo-inverse": _pseudo_inverse,
     "ridge": _ridge_inverse,
 }
-"""What takes the place of the inverse of a block: nothing, so that its lane stops, as published; its pseudo-inverse,
-which equals the inverse wherever there is one; or the inverse of a regularised block."""
+"""Replacements for the inverse of a block that is singular: none, so that its lane stops, as published; the
+pseudo-inverse, which equals the inverse unless the block is singular to working precision; a regularised inverse."""
 
 
 def qf(A: Array, views: Sequence[slice] = (slice(None),)) -> Array:

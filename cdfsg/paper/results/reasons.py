@@ -93,7 +93,7 @@ def invariant_evaluation(number: Number) -> str:
 
 
 def other_setting(number: Number) -> str:
-    """Other settings of a competitor: its authors' step in our units, or tuned like CDFSG; or the file's order."""
+    """Other settings of a competitor: its authors' step in our units, or tuned like CDFSG; or another order."""
     solver = number.place["solver"]
     return "" if solver in OURS else _among(number, [v for v in BASELINES[solver] if v != stands_for(solver)])
 

@@ -60,8 +60,10 @@ def explain(table: pd.DataFrame) -> str:
     lines = []
     for method, rows in table[table["merit"] == "identity"].groupby("algorithm", sort=False):
         short = rows[rows["share"] < GOAL]
+        derived = int((rows["provenance"] == "derived").sum())
+        of = f"{len(rows)} ({derived} on derived data)" if derived else f"{len(rows)}"
         lines.append(
-            f"{method}: {len(rows) - len(short)} of {len(rows)} at {GOAL:g} or more, least {rows['share'].min():.3f}; "
+            f"{method}: {len(rows) - len(short)} of {of} at {GOAL:g} or more, least {rows['share'].min():.3f}; "
             f"of the others {(short['warned'] != '').sum()} of {len(short)} with a warning"
         )
     return "\n".join(lines)

@@ -254,7 +254,7 @@ def landing(table: pd.DataFrame, title: str, measure: str = "pcc") -> Figure:
     """Landing three ways: quality and Fea against the batch size, with the paper's rows as stars."""
     ps = sorted(table["p"].unique())
     labels = {
-        "fixed": "printed step, pixels in [0, 1]",
+        "fixed": "printed step",
         "authors": "authors' own step in our units",
         "tuned": "tuned like CDFSG",
     }
@@ -367,7 +367,8 @@ def claims(table: pd.DataFrame, title: str) -> Figure:
         for y, row in enumerate(table.itertuples()):
             if not row.of:
                 axis.barh(y, 1, color=VERDICT_COLOURS["not-comparable"], height=0.7)
-            axis.text(0.01, y, row.verdict, va="center", fontsize=8)
+            derived = f" ({row.derived} on derived data)" if row.derived else ""
+            axis.text(0.01, y, row.verdict + derived, va="center", fontsize=8)
         axis.set_yticks(range(len(table)), list(table["claim"]))
         axis.set(ylim=(len(table) - 0.5, -0.5), xlim=(0, 1), xlabel="share of the instances in which the claim holds")
         return finish(figure, title, [])

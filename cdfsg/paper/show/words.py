@@ -29,11 +29,11 @@ def reasons_in_words(table: pd.DataFrame) -> str:
 
 
 def reasons_in_short(table: pd.DataFrame, judged: pd.DataFrame) -> str:
-    """How many of the numbers that differ have a reason, in a sentence of three lines."""
+    """How many of the numbers that differ have a reason, in a sentence of two lines."""
     without = int(table["reason"].eq(UNEXPLAINED).sum())
     derived = int(table["table"].isin(judged.loc[judged["provenance"] == "derived", "table"]).sum())
     return (
-        f"Of the {len(table)} numbers that are worse or diverged on one side only ({derived} on derived data),\n"
+        f"Of the {len(table)} numbers that are worse, or have a result on one side only ({derived} on derived data),\n"
         f"{len(table) - without} may differ by something that the paper leaves unsaid; {without} are unexplained."
     )
 
@@ -89,8 +89,11 @@ def overview(verdicts_table: pd.DataFrame) -> str:
         A Markdown table; the last three columns add up to the one before them.
     """
     judged = counted(verdicts_table)
-    head = "| data, merit | whose | compared | match or better | worse | the paper has a dash, our run ends |"
-    lines = [head, "|---|---|--:|--:|--:|--:|"]
+    heads = (
+        "data, merit", "whose", "compared", "match or better", "worse, or no result of ours",
+        "the paper has a dash, our run ends",
+    )  # fmt: skip
+    lines = [f"| {' | '.join(heads)} |", "|---|---|--:|--:|--:|--:|"]
     for _, rows in judged.groupby("table", sort=False):
         name = experiment_name(*rows[PLACE].iloc[0])
         ours = rows["solver"].isin(OURS)
