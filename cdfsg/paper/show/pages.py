@@ -90,7 +90,7 @@ def ledger(asserted: pd.DataFrame) -> str:
     """Each claim with its verdict; the claim leads to where it is shown."""
     rows = [
         f'<div class="head"><a href="claims.html#{anchor(row.claim)}">{escape(row.says)}</a> '
-        f"<small>{escape(row.place)}</small></div>" + _claim_bar(int(row.holds), int(row.of), row.verdict)
+        f"<small>{escape(row.place)}</small></div>" + _claim_bar(row)
         for row in asserted.itertuples()
     ]
     return f'<div class="bars claims">\n{chr(10).join(rows)}\n</div>\n'
@@ -111,15 +111,16 @@ def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
     for row in asserted.itertuples():
         title = row.claim[0].upper() + row.claim[1:]
         parts += [f"({anchor(row.claim)})=", f"## {title}", f"> {row.says}", f"*{row.place}*"]
-        parts.append(f'<div class="bars">{_claim_bar(int(row.holds), int(row.of), row.verdict)}</div>')
+        parts.append(f'<div class="bars">{_claim_bar(row)}</div>')
         parts.append(_test_of(written.get(row.claim, {})))
         if row.where_not:
             parts.append(_failures(row.where_not.split("; "), links))
     return "\n\n".join(parts) + "\n"
 
 
-def _claim_bar(holds: int, of: int, verdict: str) -> str:
-    return f"<span>{escape(verdict)}</span>{_shares(holds, of)}"
+def _claim_bar(row: Any) -> str:
+    derived = f" <small>({row.derived} on derived data)</small>" if row.derived else ""
+    return f"<span>{escape(row.verdict)}{derived}</span>{_shares(int(row.holds), int(row.of))}"
 
 
 def _shares(holds: int, of: int) -> str:
@@ -181,7 +182,7 @@ def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str
     parts.append(
         f"Data: **{first['provenance']}**. Means over {part['runs'].max()} runs from different initial points. In each "
         "cell our number stands above the paper's; hover over it for its deviation and tolerance. A dash is a run that "
-        "diverged. {doc}`/pages/reading` says what the words mean."
+        "diverged, or a place where no point of the grid is eligible. {doc}`/pages/reading` says what the words mean."
     )
     parts += [f'<div class="bars"><span>verdicts</span>{_bar(counted(part)["verdict"])}</div>']
     parts += [_legend(part), _matrix(part)]
