@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/compare.py /path/to/the/old/records data/records
 
-It prints how far the numbers of the same runs lie apart, the runs for which that is more than a wrong third digit, and
+It prints how far the numbers of the same runs lie apart, the runs for which that is more than 1e-4 (`LIMIT`), and
 the selected settings and the words of the verdicts and claims that differ.  With a third argument, the name of a CSV
 file, it also writes there the list of those runs, of a curve the point that differs most.
 """
@@ -28,9 +28,11 @@ WORDS = {
     "claims.csv": ["claim"],
 }
 """Files with a column `verdict`, and the columns that tell their rows apart."""
-LIMIT = 1e-3
+LIMIT = 1e-4
+"""Largest difference of a number below 1, or relative difference of a larger one, that needs no look."""
 ROUNDED_ZERO = 1e-9
-"""Numbers below are the rounding of a zero, as Fea after the exact post-processing; they count as this large."""
+"""Numbers below are the rounding of a zero, as Fea after the exact post-processing; their relative differences are of
+this number."""
 
 
 def compare(old: Path, new: Path) -> dict[str, pd.DataFrame]:
@@ -54,13 +56,16 @@ def compare(old: Path, new: Path) -> dict[str, pd.DataFrame]:
     how = {"on": RUN, "how": "outer", "suffixes": ("_old", "_new"), "indicator": True, "validate": "1:1"}
     joined = pd.concat([pd.merge(*pair, **how).assign(file=name) for name, pair in records.items()], ignore_index=True)
     there = joined[joined["_merge"] == "both"]
-    apart = pd.DataFrame({name: _apart(there[f"{name}_old"], there[f"{name}_new"]) for name in NUMBERS}, there.index)
+    apart, scaled = (
+        pd.DataFrame({name: _apart(there[f"{name}_old"], there[f"{name}_new"], least) for name in NUMBERS}, there.index)
+        for least in (ROUNDED_ZERO, 1.0)
+    )
     parts = {"all": apart, **{solver: apart.loc[index] for solver, index in there.groupby("solver").groups.items()}}
     settings = [_settings(*pair).assign(file=name) for name, pair in records.items()]
     words = [_words(*pairs[name], keys).assign(file=name) for name, keys in WORDS.items() if name in pairs]
     return {
         "numbers": pd.concat({solver: _spread(part) for solver, part in parts.items()}, names=["solver", "number"]),
-        "runs": _odd(joined, apart),
+        "runs": _odd(joined, scaled),
         "settings": pd.concat(settings, ignore_index=True),
         "verdicts": pd.concat([pd.DataFrame(), *words], ignore_index=True),
     }
@@ -72,9 +77,9 @@ def _read(path: Path) -> pd.DataFrame:
     return table.reindex(columns=[*RUN, "status", *NUMBERS]) if "role" in table else table
 
 
-def _apart(old: pd.Series, new: pd.Series) -> Array:
-    """Relative differences; none where both numbers are missing, infinite where one is."""
-    size = np.maximum(np.maximum(old.abs(), new.abs()), ROUNDED_ZERO)
+def _apart(old: pd.Series, new: pd.Series, least: float) -> Array:
+    """Differences relative to the larger number or `least`; none where both are missing, infinite where one is."""
+    size = np.maximum(np.maximum(old.abs(), new.abs()), least)
     missing = np.where(old.isna() == new.isna(), np.nan, np.inf)
     return np.where(old.isna() | new.isna(), missing, (old - new).abs() / size)
 

@@ -147,7 +147,7 @@ def sample(experiment, published, seed):
     """One run of one file: the files take turns, the run is drawn.
 
     RSG+ is left out, whose near-singular blocks make differences in rounding grow. So are the other runs in which two
-    processors differ by more than 1e-3, see the page on processors.
+    processors differ by more than 1e-4, see the page on processors.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def test_a_published_run_that_changes_from_day_to_day_comes_out_again(experiment
         assert list(found[name]) == list(expected[name]), told
     for name in METRICS:
         if name in expected and name in found:  # another processor is given twice what keeps a run off the list
-            np.testing.assert_allclose(found[name], expected[name], rtol=2e-3, atol=2e-4, err_msg=f"{name}: {told}")
+            np.testing.assert_allclose(found[name], expected[name], rtol=2e-4, atol=2e-4, err_msg=f"{name}: {told}")
 
 
 class OneByOne:
