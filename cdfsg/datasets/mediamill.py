@@ -9,7 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from cdfsg.datasets.download import DownloadError, Source, data_dir, http, obtain, say, verify
-from cdfsg.datasets.mediamill_files import FEATURES, LABELS, ROWS, decode, encode, from_package, from_text, read_npz
+from cdfsg.datasets.mediamill_files import (
+    FEATURES,
+    LABELS,
+    ROWS,
+    decode,
+    encode,
+    from_package,
+    from_text,
+    joined,
+    read_npz,
+)
 from cdfsg.datasets.mediamill_surrogate import surrogate
 from cdfsg.datasets.packages import packaged
 from cdfsg.datasets.views import Provenance, Views
@@ -136,11 +146,11 @@ def _named(path: Path) -> Views:
 def _from_npz(path: Path) -> Views:
     features, labels = read_npz(path)
     if features.dtype.kind not in "iu":
-        return _judged(np.hstack([features, labels]).astype(np.float32), path.name)
+        return _judged(joined(features, labels), path.name)
     # Levels of a discretised version, brought to the range of the similarity scores they stand for.
     low, high = int(features.min()), int(features.max())
     scores = (features.astype(np.float64) - low) / max(high - low, 1)
-    return _views(np.hstack([scores, labels]).astype(np.float32), f"discretised Mediamill, {path.name}")
+    return _views(joined(scores, labels), f"discretised Mediamill, {path.name}")
 
 
 def _judged(data: np.ndarray, name: str) -> Views:

@@ -28,8 +28,8 @@ FILES = {
     "denominators": "dataset-denominators.csv",
     "samples": "dataset-samples.csv",
 }
-SHOWN = {"mediamill": 40}
-"""Samples of a data set that are kept for a picture, where they are not 8."""
+SHOWN, ROWS = 8, {"mediamill": 40}
+"""Samples of a data set that are kept for a picture, and those of a data set that has another number of them."""
 RTOLS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2)
 """Truncations of the spectra, and ridges in units of a view's mean eigenvalue, for PCC's denominator."""
@@ -170,7 +170,7 @@ def samples(views: Views) -> pd.DataFrame:
     DataFrame
         Columns ``dataset, view, sample, values``, the values as text with blanks between them.
     """
-    rows = views.data[: SHOWN.get(views.name, 8)]
+    rows = views.data[: ROWS.get(views.name, SHOWN)]
     return pd.DataFrame(
         [
             {

@@ -11,12 +11,11 @@ from matplotlib.lines import Line2D
 from cdfsg.datasets import mnist
 from cdfsg.linalg import Array
 from cdfsg.metrics import SPECTRUM_RTOL
+from cdfsg.paper.measure.data_table import SHOWN
 from cdfsg.paper.show.figures import STYLE, finish, panels
 
 COLOURS = {"mediamill": "#009E73", "mnist": "#0072B2", "nmnist": "#D55E00"}
 DASHES = ("-", "--", ":")
-SHOWN = 8
-"""Images of each kind."""
 RARE = 2
 """A pixel is rare if it is not zero in at most so many images."""
 
