@@ -28,35 +28,35 @@ def is_whole(value: object, least: int) -> bool:
 
 
 def require_positive(**numbers: float) -> None:
-    """Refuse what is not a positive finite number."""
+    """Raise ValueError unless every value is a positive finite number."""
     for name, value in numbers.items():
         if not (is_real(value) and np.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be a positive finite number, got {value!r}")
 
 
 def require_not_negative(**numbers: float) -> None:
-    """Refuse what is no finite number of at least 0."""
+    """Raise ValueError unless every value is a finite number of at least 0."""
     for name, value in numbers.items():
         if not (is_real(value) and 0 <= value < np.inf):
             raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
 
 
 def require_share(**numbers: float) -> None:
-    """Refuse what does not lie in [0, 1)."""
+    """Raise ValueError unless every value lies in [0, 1)."""
     for name, value in numbers.items():
         if not (is_real(value) and 0 <= value < 1):
             raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
 
 
 def require_whole(name: str, value: int, least: int, most: int | None = None, what: str = "") -> None:
-    """Refuse what is not a whole number in ``least..most``; `what` says what it counts."""
+    """Raise ValueError unless the value is a whole number in ``least..most``; `what` names the things it counts."""
     if not (is_whole(value, least) and (most is None or value <= most)):
         within = f"of at least {least}" if most is None else f"in {least}..{most}"
         raise ValueError(f"{name} must be a whole number {within}{what and ', '}{what}, got {value!r}")
 
 
 def require_seeds(seeds: Sequence[int]) -> None:
-    """Refuse what are no seeds, at least one, of random generators."""
+    """Raise ValueError unless there is at least one seed, and each one seeds a random generator."""
     if not np.iterable(seeds):
         raise ValueError(f"seeds must be whole numbers of at least 0, one per lane, got {seeds!r}; pass [{seeds!r}]")
     if not len(seeds):
@@ -66,7 +66,7 @@ def require_seeds(seeds: Sequence[int]) -> None:
 
 
 def require_flag(**flags: bool) -> None:
-    """Refuse what is no truth value."""
+    """Raise ValueError unless every value is a truth value."""
     for name, value in flags.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name} must be True or False, got {value!r}")
@@ -81,7 +81,7 @@ def require_sizes(sizes: tuple[int, ...], total: int | None = None) -> None:
 
 
 def require_merit(merit: object, method: str) -> None:
-    """Refuse what is no merit function, of which the caller needs a method."""
+    """Raise ValueError unless the object is a merit function that has the method."""
     if isinstance(merit, type | str) or not hasattr(merit, method):
         raise ValueError(f"merit must be a merit function, got {merit!r}; cdfsg.merits.make_merit finds one by name")
 
@@ -104,7 +104,7 @@ def require_finite(name: str, a: Array) -> None:
 
 
 def require_floats(name: str, a: Array) -> None:
-    """Refuse what is no array of floats; of integers, what is computed in their type would be cut off."""
+    """Raise ValueError unless the object is an array of floats; a computation with integers would lose decimals."""
     if not isinstance(a, np.ndarray) or a.dtype.kind != "f":
         kind = getattr(a, "dtype", type(a).__name__)
         raise ValueError(f"{name} must be an array of floats, got {kind}; use np.asarray({name}, dtype=float)")

@@ -155,8 +155,8 @@ def run(
     batch_size : int
         Rows l of a minibatch; one pass has floor(N / l) steps.
     order : int or None
-        Seed of the data order; theta and xi have an order of their own each.  None takes
-        the rows at a stride through the file, for solvers with a single stream.
+        Seed of the data order; theta and xi have an order of their own each.  None takes the rows at a stride
+        through the file, for solvers with a single stream.
     shared : bool
         Use one minibatch for theta and xi instead of two independent ones.
     dtype : numpy float type
