@@ -155,5 +155,5 @@ def require_covariance(name: str, a: Array, rtol: float = 1e-10) -> None:
 
 
 def require_compressed(K: Array) -> None:
-    """Refuse what `cdfsg.metrics.compress` does not make."""
-    require_shape("K", K, ("m", "m", "lanes", "p", "p"), "as compress makes it")
+    """Refuse what `cdfsg.metrics.cross_moments` does not make."""
+    require_shape("K", K, ("m", "m", "lanes", "p", "p"), "as cross_moments makes it")

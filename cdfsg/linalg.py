@@ -1,8 +1,7 @@
 """Small dense linear algebra without any meaning from the paper.
 
-*Lanes*: many independent runs advance in lock-step, so their matrices are stored side by side.  A tall matrix
-of every lane is one array of shape ``(rows, lanes, p)``: read as ``(rows, lanes * p)`` it enters one
-matrix-matrix product for all lanes at once.  A p-by-p matrix of every lane has shape ``(lanes, p, p)``.
+*Lanes*: many independent runs advance in lock-step.  The lane axis comes first, so that ``@`` and ``.mT`` go over
+lanes: tall matrices have shape (lanes, n, p), small ones (lanes, p, p).
 """
 
 from typing import Any
@@ -21,8 +20,7 @@ class NotPositiveDefiniteError(ValueError):
 
 def sym(a: Array) -> Array:
     """Symmetric part ``(A + A') / 2`` of each trailing square matrix (the paper's Psi)."""
-    half: Array = (a + np.swapaxes(a, -1, -2)) / 2
-    return half
+    return (a + np.swapaxes(a, -1, -2)) / 2
 
 
 def eye_like(a: Array) -> Array:
@@ -76,22 +74,12 @@ def truncated_inv_sqrt(a: Array, rtol: float) -> Array:
 
 def scale_spectrum(values: Array, vectors: Array) -> Array:
     """``V diag(values) V'`` for each trailing matrix: values (..., p), vectors (..., p, p)."""
-    product: Array = (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
-    return product
+    return (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
-def lane_product(tall: Array, small: Array) -> Array:
-    """Product of tall and small in every lane: (rows, lanes, p) times (lanes, p, q) is (rows, lanes, q)."""
-    rows, lanes, _ = tall.shape
-    out = np.empty((rows, lanes, small.shape[-1]), dtype=tall.dtype)
-    np.matmul(tall.transpose(1, 0, 2), small, out=out.transpose(1, 0, 2))
-    return out
-
-
-def lane_gram(left: Array, right: Array) -> Array:
-    """``left' right`` in every lane: (rows, lanes, p) and (rows, lanes, q) give (lanes, p, q)."""
-    gram: Array = left.transpose(1, 2, 0) @ right.transpose(1, 0, 2)
-    return gram
+def side_by_side(a: Array) -> Array:
+    """A copy of matrices (lanes, n, p) in a memory block (n, lanes, p), where a tall matrix of every lane is one."""
+    return np.ascontiguousarray(a.transpose(1, 0, 2)).transpose(1, 0, 2)
 
 
 def view_slices(sizes: tuple[int, ...]) -> tuple[slice, ...]:

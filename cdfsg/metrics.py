@@ -1,8 +1,8 @@
 r"""TCC, PCC, Fval, feasibility and the post-processings: the only place where a metric is defined.
 
 Every metric depends on X only through the p-by-p matrices ``K_ij = X_i' S_ij X_j`` of the data's covariance S,
-so they are computed once (`compress`) and right-multiplying X by N turns each into ``N' K_ij N``
-(`transform`).  All of it runs in float64 and for many lanes at once.
+so they are computed once (`cross_moments`) and right-multiplying X by N turns each into ``N' K_ij N``
+(`congruence`).  All of it runs in float64 and for many lanes at once.
 """
 
 import numpy as np
@@ -25,7 +25,6 @@ from cdfsg.linalg import (
     NotPositiveDefiniteError,
     eye_like,
     inv_sqrt,
-    lane_gram,
     sym,
     truncated_inv_sqrt,
     view_slices,
@@ -37,12 +36,12 @@ SPECTRUM_RTOL = 1e-10
 """Relative eigenvalue below which a covariance direction counts as empty (constant pixels)."""
 
 
-def compress(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
+def cross_moments(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
     """All ``K_ij = X_i' S_ij X_j``.
 
     Parameters
     ----------
-    X : array (n, lanes, p)
+    X : array (lanes, n, p)
     covariance : array (n, n)
     sizes : tuple of int
         Widths of the m views.
@@ -53,43 +52,40 @@ def compress(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
     """
     require_floats("covariance", covariance)
     require_square("covariance", covariance)
-    require_shape("X", X, (len(covariance), "lanes", "p"), "the height of the covariance")
+    require_shape("X", X, ("lanes", len(covariance), "p"), "the height of the covariance")
     require_real("X", X)
-    n, lanes, p = X.shape
+    lanes, n, p = X.shape
     require_sizes(sizes, len(covariance))
-    X = X.astype(np.float64)
+    tall = X.transpose(1, 0, 2).reshape(n, lanes * p).astype(np.float64)
     views = view_slices(sizes)
     K = np.empty((len(views), len(views), lanes, p, p))
     with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
         for j, right in enumerate(views):
-            SX = (covariance[:, right] @ X[right].reshape(-1, lanes * p)).reshape(n, lanes, p)
+            SX = (covariance[:, right] @ tall[right]).reshape(n, lanes, p).transpose(1, 0, 2)
             for i, left in enumerate(views):
-                K[i, j] = lane_gram(X[left], SX[left])
+                K[i, j] = X[:, left].astype(np.float64).mT @ SX[:, left]
     return K
 
 
-def transform(K: Array, N: Array) -> Array:
+def congruence(K: Array, N: Array) -> Array:
     """The compressed matrices of ``X N``: ``N' K_ij N`` with N of shape (lanes, p, p)."""
     require_compressed(K)
     require_shape("N", N, K.shape[2:], "a factor per lane of K")
     with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
-        product: Array = np.swapaxes(N, -1, -2) @ K @ N
-    return product
+        return N.mT @ K @ N
 
 
 def constraint(K: Array) -> Array:
     """``X'MX = sum_i K_ii``, shape (lanes, p, p)."""
     require_compressed(K)
-    total: Array = np.einsum("iilab->lab", K)
-    return total
+    return np.einsum("iilab->lab", K)
 
 
 def feasibility(K: Array) -> Array:
     """Fea: ``|| X'MX - I ||_F`` per lane, shape (lanes,)."""
     C = constraint(K)
     with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
-        norms: Array = np.linalg.norm(C - eye_like(C), axis=(-2, -1))
-    return norms
+        return np.linalg.norm(C - eye_like(C), axis=(-2, -1))
 
 
 def spectral_feasibility(K: Array) -> Array:
@@ -107,8 +103,7 @@ def objective(K: Array, merit: Merit, weights: Array | None = None) -> Array:
     require_merit(merit, "value")
     t = np.diagonal(K, axis1=-2, axis2=-1)
     c = pair_weights(len(K), weights) * (1 - np.eye(len(K)))
-    total: Array = -np.einsum("ij,ijlr->l", c, merit.value(t))
-    return total
+    return -np.einsum("ij,ijlr->l", c, merit.value(t))
 
 
 def tcc(K: Array) -> Array:
@@ -136,8 +131,7 @@ def paired_correlations(K: Array) -> Array:
     t = np.diagonal(K, axis1=-2, axis2=-1)
     scale = np.sqrt(np.maximum(t[0, 0] * t[1, 1], 0))
     ratio = np.divide(np.abs(t[0, 1]), scale, out=np.zeros_like(scale), where=scale != 0)  # NaN stays NaN
-    total: Array = ratio.sum(axis=-1)
-    return total
+    return ratio.sum(axis=-1)
 
 
 def canonical_correlations(covariance: Array, sizes: tuple[int, ...], rtol: float = SPECTRUM_RTOL) -> Array:
@@ -162,8 +156,7 @@ def ridged(covariance: Array, sizes: tuple[int, ...], ridge: float) -> Array:
     require_not_negative(ridge=ridge)
     diagonal = np.diag(covariance)
     shift = np.concatenate([np.full(v.stop - v.start, diagonal[v].mean()) for v in view_slices(sizes)])
-    total: Array = covariance + np.diag(ridge * shift)
-    return total
+    return covariance + np.diag(ridge * shift)
 
 
 def generalised_eigenvalues(

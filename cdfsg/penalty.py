@@ -16,8 +16,7 @@ from cdfsg.problems import Problem
 
 def dissolving_factor(C: Array) -> Array:
     """``Q(C) = (3 I - C) / 2`` of each trailing matrix, the factor in ``A(X) = X Q(X'MX)`` (CDF)."""
-    factor: Array = (3 * eye_like(C) - C) / 2
-    return factor
+    return (3 * eye_like(C) - C) / 2
 
 
 def multiplier(XtG: Array, Y: Array, beta: float) -> Array:
@@ -33,8 +32,7 @@ def multiplier(XtG: Array, Y: Array, beta: float) -> Array:
     beta : float
         Penalty parameter.
     """
-    T: Array = beta * (sym(Y @ Y) - eye_like(Y)) - sym(XtG)
-    return T
+    return beta * (sym(Y @ Y) - eye_like(Y)) - sym(XtG)
 
 
 @dataclass(frozen=True)
@@ -78,8 +76,7 @@ class Penalty:
 
     def dissolve(self, X: Array) -> Array:
         """``A(X) = X (3/2 I - 1/2 X'MX)``, the constraint dissolving operator of (CDF)."""
-        product: Array = X @ dissolving_factor(self.constraint(X))
-        return product
+        return X @ dissolving_factor(self.constraint(X))
 
     def value(self, X: Array) -> float:
         """``h(X) = f(A(X)) + beta/6 tr(C (C^2 - 3I))`` (CDFCP)."""
@@ -91,8 +88,7 @@ class Penalty:
         """``G Q(C) - M X Lambda + beta M X (C^2 - I)`` (eq:gradh)."""
         C = self.constraint(X)
         G = self.problem.gradient(self.dissolve(X))
-        gradient: Array = G @ dissolving_factor(C) + self.M @ X @ multiplier(X.T @ G, C, self.beta)
-        return gradient
+        return G @ dissolving_factor(C) + self.M @ X @ multiplier(X.T @ G, C, self.beta)
 
     def hessian(self, X: Array, D: Array) -> Array:
         """Hessian of h at X applied to D (eq:hessh, corrected).
@@ -108,14 +104,12 @@ class Penalty:
         J = self.problem.hessian(self.dissolve(X), D @ Q - X @ S)  # eq:GD
         objective = J @ Q - G @ S - M @ D @ sym(X.T @ G) - M @ X @ sym(D.T @ G + X.T @ J)
         barrier = M @ D @ (C @ C - eye_like(C)) + 2 * M @ X @ (S @ C + C @ S)
-        curvature: Array = objective + beta * barrier
-        return curvature
+        return objective + beta * barrier
 
     def lagrangian_gradient(self, X: Array) -> Array:
         """``L(X) = grad f(X) - M X Psi(X' grad f(X))`` (eq:regrad)."""
         G = self.problem.gradient(X)
-        gradient: Array = G - self.M @ X @ sym(X.T @ G)
-        return gradient
+        return G - self.M @ X @ sym(X.T @ G)
 
     def surrogate(self, U: Array, V: Array) -> float:
         """``H(U, V) = f(U Q(V)) + beta/6 tr(V (V^2 - 3I))`` (eq:H, where ``V^2 - I`` is printed)."""
@@ -126,8 +120,7 @@ class Penalty:
         """``W(X, Y) = G Q(Y)' + M X T`` with ``G = grad f(X Q(Y))``; equals grad h where ``Y = C(X)``."""
         Q = dissolving_factor(Y)
         G = self.problem.gradient(X @ Q)
-        W: Array = G @ Q.T + self.M @ X @ multiplier(X.T @ G, Y, self.beta)
-        return W
+        return G @ Q.T + self.M @ X @ multiplier(X.T @ G, Y, self.beta)
 
     def threshold(self, p: int) -> float:
         """The threshold beta~ with equality: ``12 kappa (3 (p+1) L_g + s^(1/2) L_0) / s``.

@@ -10,7 +10,8 @@ two forms that share their definition:
 """
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from itertools import permutations
+from typing import Protocol
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from cdfsg.checks import (
     require_sizes,
     require_symmetric,
 )
-from cdfsg.linalg import Array, lane_gram, view_slices
+from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import Merit
 
 
@@ -48,13 +49,14 @@ class Problem(Protocol):
 class SampledProblem(Protocol):
     """A problem seen through minibatches, in lanes.
 
-    A minibatch is an array Z of l rows.  Everything that a solver needs factors through projections
-    ``P = project(Z, X)``, which cost one matrix product for all lanes; ``lift`` is the adjoint product.
+    Everything that a solver needs factors through the scores ``Z X`` of the rows Z of a minibatch, which cost one
+    matrix product for all lanes and all minibatches of a step; `adjoint` is the adjoint product.  One or two
+    minibatches of l rows each are an array ``samples`` of shape (s, l, n), those of theta and xi.
 
     Attributes
     ----------
     sizes : tuple of int
-        Widths of the blocks of columns that make up a row of data, the views.
+        Widths of the blocks of columns that make up a row of data, the m views.
     n : int
         Rows of X; in GCCA as many as a row of data has columns.
     """
@@ -62,28 +64,20 @@ class SampledProblem(Protocol):
     sizes: tuple[int, ...]
     n: int
 
-    def project(self, Z: Array, X: Array) -> Array:
-        """Projections P of the minibatch: X of shape (n, lanes, p) gives (l, m, lanes, p)."""
+    def scores(self, samples: Array, X: Array) -> Array:
+        """Scores P of each minibatch: X of shape (lanes, n, p) gives (s, lanes, l m, p)."""
 
-    def lift(self, Z: Array, R: Array, out: Array | None = None) -> Array:
-        """Adjoint of `project`: R of shape (l, m, lanes, p) gives (n, lanes, p)."""
+    def adjoint(self, samples: Array, R: Array) -> Array:
+        """Adjoint of `scores`: R of shape (s, lanes, l m, p) gives (lanes, n, p), summed over the minibatches."""
 
     def constraint(self, P: Array) -> Array:
-        """``C_theta(X) = X' M_theta X`` (eq:c) from its projections, shape (lanes, p, p)."""
+        """``C_theta(X) = X' M_theta X`` (eq:c) from the scores on theta, (lanes, l m, p) to (lanes, p, p)."""
 
     def constraint_factor(self, P: Array) -> Array:
-        """The factor S with ``M_theta X = lift(Z, S)``, shape of P."""
+        """The factor S with ``M_theta X = adjoint(theta, S)``, shape of P."""
 
-    def gradient_factor(self, P: Array) -> Array:
-        """The factor R with ``grad f_xi(X) = lift(Z, R)``, shape of P."""
-
-
-@runtime_checkable
-class SpannedProblem(SampledProblem, Protocol):
-    """A sampled problem whose products among minibatches are cheap, so that several steps go together."""
-
-    def kernel(self, Z: Array, W: Array) -> Array:
-        """The matrices K_i with ``project(Z, lift(W, R))[:, i] = K_i R[:, i]``, shape (m, len(Z), len(W))."""
+    def raw_gradient(self, P: Array) -> Array:
+        """The factor R with ``grad f_xi(X) = adjoint(xi, R)``, shape of P."""
 
 
 # --- exact problems --------------------------------------------------------------------------------------
@@ -113,14 +107,12 @@ class Quadratic:
     def gradient(self, X: Array) -> Array:
         """A X."""
         require_shape("X", X, (len(self.A), "p"), "the height of A")
-        product: Array = self.A @ X
-        return product
+        return self.A @ X
 
     def hessian(self, X: Array, D: Array) -> Array:
         """A D."""
         require_shape("D", D, (len(self.A), "p"), "the height of A")
-        product: Array = self.A @ D
-        return product
+        return self.A @ D
 
 
 @dataclass(frozen=True)
@@ -245,16 +237,14 @@ class GCCA:
         return H
 
     def _pairs(self) -> list[tuple[int, int]]:
-        m = len(self.sizes)
-        return [(i, j) for i in range(m) for j in range(m) if i != j]
+        return list(permutations(range(len(self.sizes)), 2))
 
     def _block(self, i: int, j: int) -> Array:
         return self.covariance[self.slices[i], self.slices[j]]
 
     def _inner(self, i: int, j: int, X: Array, Y: Array) -> Array:
         """Per column ``x_r^[i]' S_ij y_r^[j]``, shape (p,)."""
-        inner: Array = np.sum(X[self.slices[i]] * (self._block(i, j) @ Y[self.slices[j]]), axis=0)
-        return inner
+        return np.sum(X[self.slices[i]] * (self._block(i, j) @ Y[self.slices[j]]), axis=0)
 
 
 # --- the sampled form of GCCA ----------------------------------------------------------------------------
@@ -263,7 +253,7 @@ class GCCA:
 class SampledGCCA:
     r"""GCCA on minibatches, in lanes: the sampled form of `GCCA`.
 
-    With the projections ``P_i = Z_i X_i`` of a minibatch of l rows, ``t_ij`` is the column sum of
+    With the scores ``P_i = Z_i X_i`` of a minibatch of l rows, ``t_ij`` is the column sum of
     ``P_i * P_j`` over l; the gradient's block i is ``-(2/l) Z_i' sum_j c_ij P_j diag(g'(t_ij))`` and
     ``X' M_theta X = (1/l) sum_i P_i' P_i``.  For the Huber merit the minibatch gradient is biased, since g is
     applied to a sampled t (the bias decays like 1/l).
@@ -288,70 +278,52 @@ class SampledGCCA:
         self.weights = pair_weights(len(sizes), weights)
         self.slices = view_slices(self.sizes)
 
-    def project(self, Z: Array, X: Array) -> Array:
-        """``P_i = Z_i X_i`` of every view, shape (l, m, lanes, p)."""
-        _, lanes, p = X.shape
-        P = np.empty((len(Z), len(self.sizes), lanes * p), dtype=X.dtype)
-        flat = X.reshape(len(X), lanes * p)
+    def scores(self, samples: Array, X: Array) -> Array:
+        """``P_i = Z_i X_i`` of every view and minibatch, shape (s, lanes, l m, p): row k m + i is sample k, view i."""
+        s, l, n = samples.shape  # noqa: E741
+        lanes, _, p = X.shape
+        Z, tall = samples.reshape(s * l, n), X.transpose(1, 0, 2).reshape(n, lanes * p)
+        P = np.empty((s * l, len(self.sizes), lanes * p), dtype=X.dtype)
         for i, view in enumerate(self.slices):
-            np.matmul(Z[:, view], flat[view], out=P[:, i])
-        return P.reshape(len(Z), len(self.sizes), lanes, p)
+            np.matmul(Z[:, view], tall[view], out=P[:, i])
+        return P.reshape(s, -1, lanes, p).transpose(0, 2, 1, 3)
 
-    def lift(self, Z: Array, R: Array, out: Array | None = None) -> Array:
-        """Stack ``Z_i' R_i`` over the views, shape (n, lanes, p); `out` is overwritten when given."""
-        lanes, p = R.shape[2:]
-        if out is None:
-            out = np.empty((Z.shape[1], lanes, p), dtype=R.dtype)
-        flat = out.reshape(Z.shape[1], lanes * p)
-        factor = R.reshape(len(Z), len(self.sizes), lanes * p)
+    def adjoint(self, samples: Array, R: Array) -> Array:
+        """Stack ``Z_i' R_i`` over the views, summed over the minibatches, shape (lanes, n, p)."""
+        s, l, n = samples.shape  # noqa: E741
+        lanes, p = R.shape[1], R.shape[3]
+        Z, factor = samples.reshape(s * l, n), R.transpose(0, 2, 1, 3).reshape(s * l, -1, lanes * p)
+        tall = np.empty((n, lanes * p), dtype=R.dtype)
         for i, view in enumerate(self.slices):
-            np.matmul(Z[:, view].T, factor[:, i], out=flat[view])
-        return out
-
-    def kernel(self, Z: Array, W: Array) -> Array:
-        """``K_i = Z_i W_i'`` of every view, shape (m, len(Z), len(W))."""
-        return np.stack([Z[:, view] @ W[:, view].T for view in self.slices])
+            np.matmul(Z[:, view].T, factor[:, i], out=tall[view])
+        return tall.reshape(n, lanes, p).transpose(1, 0, 2)
 
     def constraint(self, P: Array) -> Array:
         """``X' M_theta X = (1/l) sum_i P_i' P_i``, shape (lanes, p, p)."""
-        rows = stack_views(P)
-        return lane_gram(rows, rows) / len(P)
+        return P.mT @ P / self._rows(P)
 
     def constraint_factor(self, P: Array) -> Array:
-        """``P / l``: its lift is ``M_theta X``."""
-        factor: Array = P / len(P)
-        return factor
+        """``P / l``: its adjoint is ``M_theta X``."""
+        return P / self._rows(P)
 
-    def gradient_factor(self, P: Array) -> Array:
-        """``R_i = -(2/l) sum_{j != i} c_ij P_j diag(g'(t_ij))``: its lift is ``grad f_xi(X)``."""
-        size, m, lanes, p = P.shape
-        flat = P.reshape(size, m, lanes * p)
-        R = np.zeros_like(flat)
-        for i in range(m):
-            for j in range(m):
-                if i != j:
-                    scale = 2 / size * float(self.weights[i, j])
-                    R[:, i] -= (scale * self._slope(flat, i, j)) * flat[:, j]
-        return R.reshape(P.shape)
+    def raw_gradient(self, P: Array) -> Array:
+        """``R_i = -(2/l) sum_{j != i} c_ij P_j diag(g'(t_ij))``: its adjoint is ``grad f_xi(X)``."""
+        m, l = len(self.sizes), self._rows(P)  # noqa: E741
+        P_of = [P[:, i::m] for i in range(m)]
+        R = np.zeros_like(P)
+        for i, j in permutations(range(m), 2):
+            R[:, i::m] -= 2 / l * float(self.weights[i, j]) * self._slope(P_of[i], P_of[j]) * P_of[j]
+        return R
 
-    def gradient(self, Z: Array, X: Array) -> Array:
-        """``grad f_xi(X)`` on the minibatch Z, shape (n, lanes, p)."""
-        return self.lift(Z, self.gradient_factor(self.project(Z, X)))
+    def _rows(self, P: Array) -> int:
+        return P.shape[1] // len(self.sizes)
 
-    def constraint_gradient(self, Z: Array, X: Array) -> Array:
-        """``M_theta X`` on the minibatch Z (half the gradient of tr C_theta), shape (n, lanes, p)."""
-        return self.lift(Z, self.constraint_factor(self.project(Z, X)))
-
-    def _slope(self, flat: Array, i: int, j: int) -> Array:
-        """g'(t_ij) per column, shape (lanes * p,)."""
-        t = np.einsum("rc,rc->c", flat[:, i], flat[:, j]) / len(flat) if self.merit.name != "identity" else 0
-        return self.merit.slope(np.asarray(t, dtype=flat.dtype))
-
-
-def stack_views(P: Array) -> Array:
-    """Projections (l, m, lanes, p) with the views as further rows: (l * m, lanes, p), no copy if contiguous."""
-    size, m, lanes, p = P.shape
-    return P.reshape(size * m, lanes, p)
+    def _slope(self, P_i: Array, P_j: Array) -> Array:
+        """g'(t_ij) per lane and column, shape (lanes, 1, p)."""
+        lanes, l, p = P_i.shape  # noqa: E741
+        if self.merit.name == "identity":
+            return np.ones((lanes, 1, p), dtype=P_i.dtype)
+        return self.merit.slope(np.einsum("klp,klp->kp", P_i, P_j)[:, None] / l)
 
 
 def pair_weights(m: int, weights: Array | None) -> Array:

@@ -1,13 +1,11 @@
-"""Solvers: one file each, one engine (`cdfsg.solvers.lanes`)."""
-
-from typing import Any
+"""Solvers: one file each, one engine (`cdfsg.solvers.engine`)."""
 
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
+from cdfsg.solvers.engine import Solver
 from cdfsg.solvers.landing import Landing
-from cdfsg.solvers.lanes import Solver
 from cdfsg.solvers.rsg_plus import RSGPlus
 
-SOLVERS: dict[str, type[Solver[Any]]] = {
+SOLVERS: dict[str, type[Solver]] = {
     "CDFSG": CDFSG,
     "CDFSG-Ada": CDFSGAda,
     "Landing": Landing,

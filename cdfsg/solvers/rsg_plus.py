@@ -1,7 +1,6 @@
 """RSG+ (Meng, Chakraborty, Singh, NeurIPS 2021): Riemannian stochastic gradient for two-view CCA."""
 
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,24 +8,23 @@ import numpy as np
 
 from cdfsg.checks import require_positive
 from cdfsg.datasets.views import Views
-from cdfsg.linalg import Array, eye_like, lane_gram, lane_product
+from cdfsg.linalg import Array, eye_like
 from cdfsg.problems import SampledGCCA, SampledProblem
-from cdfsg.solvers.draws import Draw
-from cdfsg.solvers.lanes import Refusal, State, lane_axis
+from cdfsg.solvers.engine import Solver, State, Unsupported
 
 
 @dataclass
 class FactoredState(State):
-    """State of RSG+: ``X_i = Q_i T_i`` with Q the stacked orthonormal factors and T of shape (2, lanes, p, p)."""
+    """State of RSG+: ``X_i = Q_i T_i`` with Q the stacked orthonormal factors and T of shape (lanes, 2, p, p)."""
 
-    Q: Array = lane_axis(1)
-    T: Array = lane_axis(1)
-    eta_q: Array = lane_axis(0)
-    eta_t: Array = lane_axis(0)
+    Q: Array
+    T: Array
+    eta_q: Array
+    eta_t: Array
 
 
 @dataclass(frozen=True)
-class RSGPlus:
+class RSGPlus(Solver):
     """Riemannian stochastic gradient on ``X_i = Q_i T_i``; the published constants are the defaults.
 
     The published scheme makes two passes: the first turns Q towards the principal components of each view
@@ -52,11 +50,10 @@ class RSGPlus:
     weight: float = 0.1
     singular: str = "pseudo-inverse"
     name: ClassVar = "RSG+"
-    settings: ClassVar[tuple[str, ...]] = ("eta_q", "eta_t")
-    streams: ClassVar = 1
-    passes: ClassVar = 2
-    start_from: ClassVar = "uniform"
-    joint: ClassVar = False
+    settings: ClassVar = ("eta_q", "eta_t")
+    epochs: ClassVar = ("power_step", "step")
+    initial: ClassVar = "uniform"
+    joint_constraint: ClassVar = False
 
     def __post_init__(self) -> None:
         """Refuse constants that are not positive, and an unknown treatment of singular blocks."""
@@ -67,80 +64,75 @@ class RSGPlus:
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Refuse more than two views, other merits, views that are not centred, and p that does not divide l."""
         if len(problem.sizes) != 2:
-            raise Refusal(f"RSG+ is a method for two views, this problem has {len(problem.sizes)}")
+            raise Unsupported(f"RSG+ is a method for two views, this problem has {len(problem.sizes)}")
         if not (isinstance(problem, SampledGCCA) and problem.merit.name == "identity"):
-            raise Refusal("RSG+ is a method for the identity merit (classical CCA) alone")
+            raise Unsupported("RSG+ is a method for the identity merit (classical CCA) alone")
         if p > min(problem.sizes):
-            raise Refusal(f"RSG+ needs p orthonormal columns in each view, so p <= {min(problem.sizes)}, got p = {p}")
+            most = min(problem.sizes)
+            raise Unsupported(f"RSG+ needs p orthonormal columns in each view, so p <= {most}, got p = {p}")
         if batch_size % p:
-            raise Refusal(
+            raise Unsupported(
                 f"RSG+ cuts a batch into blocks of p rows, so p must divide the batch size: {batch_size} % {p}"
                 f" = {batch_size % p}; take a batch size that is a multiple of {p}"
             )
         if not views.centred:
-            raise Refusal(f"RSG+ needs centred views; use {views.name} with centring")
+            raise Unsupported(f"RSG+ needs centred views; use {views.name} with centring")
 
     def start(
         self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array
     ) -> FactoredState:
         """``Q_i = qf(X0_i)``, ``T_i = I``."""
         assert isinstance(problem, SampledGCCA)
-        _, lanes, p = X0.shape
-        Q = qf(X0, problem.slices)
-        T = np.broadcast_to(np.eye(p, dtype=X0.dtype), (2, lanes, p, p)).copy()
-        return FactoredState(X=Q.copy(), C=T[0], Q=Q, T=T, eta_q=settings["eta_q"], eta_t=settings["eta_t"])
+        lanes, _, p = X0.shape
+        Q = X0.copy(order="K")
+        for view in problem.slices:
+            Q[:, view] = qf(Q[:, view])
+        T = np.broadcast_to(np.eye(p, dtype=X0.dtype), (lanes, 2, p, p)).copy()
+        return FactoredState(X=Q.copy(order="K"), C=T[:, 0], Q=Q, T=T, **settings)
 
-    def step(self, problem: SampledProblem, state: FactoredState, draw: Draw, number: int) -> None:
-        """One batch of the power iteration (pass 0) or of the method (pass 1)."""
-        assert isinstance(problem, SampledGCCA)
-        if number == 0:
-            self._power_step(problem, state, draw.rows)
-        else:
-            self._riemannian_step(problem, state, draw.rows)
+    def power_step(self, problem: SampledGCCA, state: FactoredState, samples: Array) -> None:
+        """``Q_i <- qf(Q_i + gamma A_i' A_i Q_i)``, the first pass."""
+        state.Q += self.gamma * problem.adjoint(samples, problem.scores(samples, state.Q))
+        for view in problem.slices:
+            state.Q[:, view] = qf(state.Q[:, view])
 
-    def _power_step(self, problem: SampledGCCA, state: FactoredState, rows: Array) -> None:
-        """``Q_i <- qf(Q_i + gamma A_i' A_i Q_i)``."""
-        AAQ = problem.lift(rows, problem.project(rows, state.Q))
-        state.Q = qf(state.Q + self.gamma * AAQ, problem.slices)
-
-    def _riemannian_step(self, problem: SampledGCCA, state: FactoredState, rows: Array) -> None:
+    def step(self, problem: SampledProblem, state: FactoredState, samples: Array) -> None:
         """``Q_i <- qf(Q_i - eta_q nc(V_i - Q_i V_i'Q_i))``, ``T_i <- T_i qf(I - eta_t R_i)``, both from the old Q, T.
 
         Here ``V_i = G_i T_i' + w H_i`` with ``G_i = -A_i' A_j Q_j T_j`` for the other view j, ``H_i = -(1/J) sum_b
         [E_b (Q_i' E_b)^(-1) - Q_i]`` over the J blocks of p rows, and ``R_i`` is half of Q_i'G_i's skew part with
-        columns normalised.  All p-by-p algebra is done for the lanes of both views at once.
+        columns normalised.
         """
-        P = problem.project(rows, state.Q)  # A_i Q_i
-        l, m, lanes, p = P.shape  # noqa: E741
-        T, AQ = state.T.reshape(m * lanes, p, p), P.reshape(l, m * lanes, p)
-        AQT = lane_product(AQ, T).reshape(P.shape)
-        other = AQT[:, ::-1].reshape(AQ.shape)  # A_j Q_j T_j
-        # V_i = lift(factor) + w Q_i, whose last term drops out of V_i - Q_i V_i'Q_i
-        inverses = block_inverses(AQ, self.singular)
-        factor = -lane_product(other, np.swapaxes(T, -1, -2)) - self.weight / (l // p) * inverses
-        V = problem.lift(rows, factor.reshape(P.shape))
-        R = -lane_gram(AQ, other)  # Q_i' G_i
-        R = normalise_columns(R - np.swapaxes(R, -1, -2)) / 2
-        state.T = (T @ _qf_small(eye_like(R) - np.tile(state.eta_t, m)[:, None, None] * R)).reshape(state.T.shape)
-        for view in problem.slices:
-            Q = state.Q[view]
-            V[view] -= lane_product(Q, lane_gram(V[view], Q))
-            V[view] = Q - state.eta_q[:, None] * normalise_columns_tall(V[view])
-        state.Q = qf(V, problem.slices)
-        state.X = np.concatenate([lane_product(state.Q[view], state.T[i]) for i, view in enumerate(problem.slices)])
-        state.C = lane_gram(state.X[:p], state.X[:p])  # bounded; a lane that failed is NaN in every row
+        assert isinstance(problem, SampledGCCA)
+        _, l, _ = samples.shape  # noqa: E741
+        T, lanes, p = state.T, len(state.T), state.T.shape[-1]
+        [P] = problem.scores(samples, state.Q)
+        AQ = P.reshape(lanes, l, 2, p).swapaxes(1, 2)  # A_i Q_i, shape (lanes, 2, l, p)
+        other = (AQ @ T)[:, ::-1]  # A_j Q_j T_j
+        # V_i = A_i' factor_i + w Q_i, whose last term drops out of V_i - Q_i V_i'Q_i
+        factor = -(other @ T.mT) - self.weight / (l // p) * block_inverses(AQ, self.singular)
+        V = problem.adjoint(samples, factor.swapaxes(1, 2).reshape(1, lanes, 2 * l, p))
+        R = -(AQ.mT @ other)  # Q_i' G_i
+        R = normalise_columns(R - R.mT) / 2
+        state.T = T @ _qf_small(eye_like(R) - state.eta_t[:, None] * R)
+        for i, view in enumerate(problem.slices):
+            Q, V_i = state.Q[:, view], V[:, view]
+            V_i -= Q @ (V_i.mT @ Q)
+            Q[...] = qf(Q - state.eta_q * normalise_tall_columns(V_i))
+            state.X[:, view] = Q @ state.T[:, i]
+        top = state.X[:, :p]
+        state.C = top.mT @ top  # bounded; a lane that failed is NaN in every row
 
 
-def block_inverses(P: Array, singular: str) -> Array:
-    """Rows N of ``sum_j E_j (Q'E_j)^(-1) = A'N``, where E_j' are blocks of p consecutive rows of A.
+def block_inverses(AQ: Array, singular: str) -> Array:
+    """Rows N of ``sum_b E_b (Q'E_b)^(-1) = A'N``, where E_b' are blocks of p consecutive rows of A.
 
-    Since ``Q'E_j`` is the transpose of the block ``P_j = E_j'Q`` of projections, N stacks ``(P_j^(-1))'``.
-    P and N have shape (l, lanes, p); `singular` names an entry of `INVERSES`.
+    Since ``Q'E_b`` is the transpose of the block ``E_b'Q`` of A Q, N stacks ``((E_b'Q)^(-1))'``.
+    A Q and N have shape (..., l, p); `singular` names an entry of `INVERSES`.
     """
-    size, lanes, p = P.shape
-    blocks = P.reshape(size // p, p, lanes, p).transpose(0, 2, 1, 3)
-    inverse = np.swapaxes(INVERSES[singular](blocks), -1, -2)
-    return np.ascontiguousarray(inverse.transpose(0, 2, 1, 3)).reshape(size, lanes, p)
+    p = AQ.shape[-1]
+    blocks = AQ.reshape(*AQ.shape[:-2], -1, p, p)
+    return INVERSES[singular](blocks).mT.reshape(AQ.shape)
 
 
 def _inverse(blocks: Array) -> Array:
@@ -163,24 +155,17 @@ def _pseudo_inverse(blocks: Array) -> Array:
     if p**2 * np.abs(blocks).max() * np.abs(inverse).max() * rtol < 1:  # no condition number is larger, and none NaN
         return inverse
     with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
-        norms = _norms(blocks)
-        singular = np.isfinite(norms) & ~(norms * _norms(inverse) * rtol < 1)  # NaN where there is no inverse
+        norms, inverse_norms = (np.linalg.norm(a, axis=(-2, -1)) for a in (blocks, inverse))
+        singular = np.isfinite(norms) & ~(norms * inverse_norms * rtol < 1)  # NaN where there is no inverse
     inverse[singular] = np.linalg.pinv(blocks[singular], rtol=rtol)
     return inverse
 
 
 def _ridge_inverse(blocks: Array) -> Array:
     """``(P'P + r I)^(-1) P'`` with r a thousandth of the mean squared singular value of P."""
-    transposed = np.swapaxes(blocks, -1, -2)
-    gram = transposed @ blocks
+    gram = blocks.mT @ blocks
     ridge = 1e-3 * np.trace(gram, axis1=-2, axis2=-1)[..., None, None] / blocks.shape[-1]
-    return _inverse(gram + ridge * eye_like(gram)) @ transposed
-
-
-def _norms(matrices: Array) -> Array:
-    """Frobenius norm of each trailing matrix."""
-    norms: Array = np.linalg.norm(matrices, axis=(-2, -1))
-    return norms
+    return _inverse(gram + ridge * eye_like(gram)) @ blocks.mT
 
 
 INVERSES: dict[str, Callable[[Array], Array]] = {
@@ -192,51 +177,45 @@ INVERSES: dict[str, Callable[[Array], Array]] = {
 pseudo-inverse, which equals the inverse unless the block is singular to working precision; a regularised inverse."""
 
 
-def qf(A: Array, views: Sequence[slice] = (slice(None),)) -> Array:
-    """Q factor of the thin QR with positive diagonal of R, of every view's rows in every lane: (n, lanes, p).
+def qf(A: Array) -> Array:
+    """Q factor of the thin QR with positive diagonal of R, of every lane's matrix: (lanes, n, p).
 
     By the Cholesky factor of A'A: the matrices here are orthonormal up to a bounded step, so it is as accurate
-    as Householder's and much faster in lanes.  Lanes with a non-finite entry give NaN.
+    as Householder's and much faster in lanes.  Lanes that are not finite or singular give NaN.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        gram = np.stack([lane_gram(A[view], A[view]) for view in views])
-        finite = np.asarray(np.isfinite(gram).all(axis=(2, 3)))
-        safe = np.where(finite[..., None, None], gram, eye_like(gram))
-        inverse = np.linalg.inv(np.swapaxes(_each(np.linalg.cholesky, safe), -1, -2))
+        gram = A.mT @ A
+        finite = np.isfinite(gram).all(axis=(-2, -1))
+        gram[~finite] = np.eye(gram.shape[-1])
+        inverse = np.linalg.inv(_cholesky(gram).mT)
         inverse[~finite] = np.nan
-        return np.concatenate([lane_product(A[view], inverse[i]) for i, view in enumerate(views)])
+        return A @ inverse
 
 
-def _each(function: Callable[[Array], Array], matrices: Array) -> Array:
-    """A function of each trailing matrix; NaN for those that it refuses, so that one lane does not stop the others."""
+def _cholesky(matrices: Array) -> Array:
+    """Cholesky factor of each matrix; NaN for those that are not positive definite."""
     try:
-        return function(matrices)
-    except np.linalg.LinAlgError:
-        out = np.full_like(matrices, np.nan)
-        for index in np.ndindex(matrices.shape[:-2]):
-            with contextlib.suppress(np.linalg.LinAlgError):
-                out[index] = function(matrices[index])
-        return out
+        return np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:  # one of them makes `cholesky` refuse them all
+        if len(matrices) == 1:
+            return np.full_like(matrices, np.nan)
+        return np.concatenate([_cholesky(matrix[None]) for matrix in matrices])
 
 
 def _qf_small(A: Array) -> Array:
     """Q factor with positive diagonal of R of each trailing p-by-p matrix."""
     Q, R = np.linalg.qr(A)
     signs = np.where(np.diagonal(R, axis1=-2, axis2=-1) < 0, -1, 1).astype(A.dtype)
-    product: Array = Q * signs[..., None, :]
-    return product
+    return Q * signs[..., None, :]
 
 
 def normalise_columns(A: Array) -> Array:
     """Each column of the trailing matrices divided by its 2-norm; zero columns stay zero."""
     norms = np.linalg.norm(A, axis=-2, keepdims=True)
-    scaled: Array = np.divide(A, norms, out=np.zeros_like(A), where=norms != 0)  # NaN stays NaN
-    return scaled
+    return np.divide(A, norms, out=np.zeros_like(A), where=norms != 0)  # NaN stays NaN
 
 
-def normalise_columns_tall(A: Array) -> Array:
-    """The same for a tall array (n, lanes, p)."""
-    norms = np.sqrt(np.einsum("nlp,nlp->lp", A, A))
-    scaled: Array = A * np.divide(1, norms, out=np.zeros_like(norms), where=norms != 0)
-    return scaled
-
+def normalise_tall_columns(A: Array) -> Array:
+    """The same for tall matrices (lanes, n, p), with one division per column."""
+    norms = np.sqrt(np.einsum("knp,knp->kp", A, A))[:, None]
+    return A * np.divide(1, norms, out=np.zeros_like(norms), where=norms != 0)
