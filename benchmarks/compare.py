@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.linalg import Array
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.select import METRICS, select
@@ -133,6 +133,6 @@ if __name__ == "__main__":
         run = [name for name in RUN if name != "samples"]
         once = parts["runs"].sort_values("apart").drop_duplicates(run, keep="last")
         listed = once.sort_index().to_csv(index=False, float_format="%.6g", lineterminator="\n")
-        sums.write(given.list, listed)
+        checksums.write(given.list, listed)
     for title, found in parts.items():
         print(f"\n{title}: {len(found)}\n{found.to_string(float_format='{:.3g}'.format)}")

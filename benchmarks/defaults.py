@@ -22,7 +22,7 @@ import common
 import numpy as np
 import pandas as pd
 
-from cdfsg import StochasticGCCA, metrics, sums
+from cdfsg import StochasticGCCA, checksums, metrics
 from cdfsg.datasets import Provenance, Views, load, make_views
 from cdfsg.files import RECORDS
 from cdfsg.linalg import Array
@@ -97,7 +97,7 @@ def main() -> None:
     with common.one_thread("defaults"):
         rows = [row for case in cases() for row in measured(case)]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    sums.write(PATH, table.to_csv(index=False, lineterminator="\n"))
+    checksums.write(PATH, table.to_csv(index=False, lineterminator="\n"))
     common.say(f"{len(rows)} records in {PATH.name}")
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pandas as pd
 from joblib import Parallel, cpu_count, delayed
 
-from cdfsg.alone import Busy, alone
 from cdfsg.datasets import DATASETS, DownloadError, download, load, mediamill, nmnist
 from cdfsg.files import (
     CACHE_ENVIRONMENT,
@@ -28,6 +27,7 @@ from cdfsg.files import (
     named_folder,
     sweep,
 )
+from cdfsg.lock import Busy, lock
 from cdfsg.paper import archive, distribute, exact, experiments
 from cdfsg.paper.compute import key_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
@@ -91,7 +91,7 @@ def _alone(command: str) -> Iterator[None]:
     if command not in _WRITERS:
         yield
         return
-    with alone(RUNS.parent / "lock", f"cdfsg {command}"):
+    with lock(RUNS.parent / "lock", f"cdfsg {command}"):
         caches = (RUNS, KEPT, QUICK, QUICK / "records", download.data_dir())
         sweep(*caches, RECORDS, FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT)
         yield

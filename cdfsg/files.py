@@ -1,7 +1,7 @@
 """Where the project keeps its files, and how it writes them so that they survive a kill and reveal damage.
 
 Paths are anchored at the repository and never at the working directory.  A file of a cache is *sealed*: its last line
-is the checksum of what is before it.  Files that lie in the repository stay plain, see `cdfsg.sums`.
+is the checksum of what is before it.  Files that lie in the repository stay plain, see `cdfsg.checksums`.
 """
 
 import errno

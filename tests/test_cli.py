@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from cdfsg import __main__ as cli
-from cdfsg.alone import alone
 from cdfsg.datasets import digits, load
 from cdfsg.files import ROOT
+from cdfsg.lock import lock
 from cdfsg.paper import archive, experiments
 from cdfsg.paper.results import claims, reasons, verdicts
 from cdfsg.paper.show import words
@@ -159,7 +159,7 @@ def test_a_damaged_record_is_named_and_its_block_run_again(call, folders):
 
 @pytest.mark.parametrize("command", ["run", "verdict", "notebooks", "report", "reproduce", "quick"])
 def test_two_commands_that_write_exclude_each_other(call, folders, command):
-    with alone(folders / "lock", "cdfsg something"):
+    with lock(folders / "lock", "cdfsg something"):
         status, out, err = call(command)
     assert status == 1 and out == "" and err.startswith("cdfsg: cdfsg something (process ")
     assert f"cdfsg {command} would write the same files; wait until it is done" in err

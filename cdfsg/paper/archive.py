@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import FIGURES, QUICK, RECORDS, is_intact
 from cdfsg.paper import records
 from cdfsg.paper.experiments import Experiment
@@ -98,7 +98,7 @@ def exact(experiment: Experiment) -> pd.DataFrame:
     """
     path = folder_of(experiment) / "exact.csv"
     remedy = f"delete it and make it with: make {_target(experiment)}"
-    table = sums.read_csv(path, remedy) if path.exists() else pd.DataFrame({"dataset": []})
+    table = checksums.read_csv(path, remedy) if path.exists() else pd.DataFrame({"dataset": []})
     mine = table[table["dataset"] == experiment.dataset]
     if mine.empty:
         raise FileNotFoundError(f"{path} has nothing of {experiment.dataset}; make it with: make {_target(experiment)}")

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from cdfsg import metrics, sums
+from cdfsg import checksums, metrics
 from cdfsg.datasets.download import say
 from cdfsg.files import Damaged
 from cdfsg.merits import Identity
@@ -72,12 +72,12 @@ def update(path: Path, dataset: str, ps: Sequence[int]) -> None:
         return
     frames = [part for part in (kept[kept["dataset"] != dataset], solve(dataset, ps)) if len(part)]
     table = pd.concat(frames, ignore_index=True).sort_values(["dataset", "p"])
-    sums.write(path, table.to_csv(index=False, lineterminator="\n"))
+    checksums.write(path, table.to_csv(index=False, lineterminator="\n"))
 
 
 def _kept(path: Path) -> pd.DataFrame:
     try:
-        return sums.read_csv(path, "it is made anew")
+        return checksums.read_csv(path, "it is made anew")
     except FileNotFoundError:
         pass
     except Damaged as error:

@@ -3,7 +3,7 @@
 A block's record is one CSV file named by its content key, written to a temporary name and renamed: a file that
 exists is complete, and a killed run loses only the blocks that were under way.  The key covers the block, the
 data's checksum and the source code of the numerics, so a record is never mistaken for that of another setting; the
-checksum in its last line reveals damage.  Published records are files without such a line, listed by `cdfsg.sums`.
+checksum in its last line reveals damage.  Published records are files without such a line, listed by `cdfsg.checksums`.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import Damaged, read_sealed, write_sealed
 from cdfsg.paper.experiments import DIVERGED_FEA, Block
 from cdfsg.solvers import SOLVERS
@@ -70,7 +70,7 @@ def publish(frame: pd.DataFrame, path: Path) -> None:
     ValueError
         If the columns are not `COLUMNS`.
     """
-    sums.write(path, _text(frame))
+    checksums.write(path, _text(frame))
 
 
 def _text(frame: pd.DataFrame) -> str:
@@ -116,7 +116,7 @@ def read_published(paths: Iterable[Path], make: str) -> pd.DataFrame:
         If a file is not a record, not all of it is there, or its checksum is another one; the message names it.
     """
     remedy = f"take back both with git checkout, or delete it and make it with: {make}"
-    return _joined(paths, sums.read, remedy)
+    return _joined(paths, checksums.read, remedy)
 
 
 def _joined(paths: Iterable[Path], content: Callable[[Path, str], bytes], remedy: str) -> pd.DataFrame:

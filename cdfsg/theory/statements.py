@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import PAPER
 from cdfsg.theory import (
     adaptive,
@@ -92,10 +92,10 @@ def recorded(path: Path = PAPER / "statements.csv") -> dict[str, Recorded]:
     Raises
     ------
     ValueError
-        If a label occurs twice, a verdict is unknown, or the file's checksum is another one than `cdfsg.sums` lists.
+        If a label occurs twice, a verdict is unknown, or the checksum is another one than `cdfsg.checksums` lists.
     """
     rows: dict[str, Recorded] = {}
-    for row in csv.DictReader(io.StringIO(sums.read(path).decode("utf-8"), newline="")):
+    for row in csv.DictReader(io.StringIO(checksums.read(path).decode("utf-8"), newline="")):
         entry = Recorded(**row)
         if entry.statement in rows:
             raise ValueError(f"{path.name} has the statement {entry.statement!r} twice; keep one row of it")
@@ -114,10 +114,10 @@ def errata(path: Path = PAPER / "errata.toml") -> list[Erratum]:
     ------
     ValueError
         If an entry lacks a field or has one too many, its severity is unknown, no check has its name, or the file's
-        checksum is another one than `cdfsg.sums` lists.
+        checksum is another one than `cdfsg.checksums` lists.
     """
     names = {field.name for field in fields(Erratum)}
-    entries = tomllib.loads(sums.read(path).decode("utf-8"))["erratum"]
+    entries = tomllib.loads(checksums.read(path).decode("utf-8"))["erratum"]
     for entry in entries:
         what = f"{path.name}: {entry.get('place')!r}"
         if set(entry) | {"counterexample"} != names:

@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from cdfsg import metrics, sums
+from cdfsg import checksums, metrics
 from cdfsg.datasets import load
 from cdfsg.paper import exact
 
@@ -17,7 +17,7 @@ def test_the_exact_solution_of_a_data_set_is_feasible_and_captures_all_correlati
 
 def test_a_data_set_is_solved_once_for_its_data_and_code_and_the_others_stay(tmp_path, monkeypatch):
     path = tmp_path / "exact.csv"
-    sums.write(path, exact.solve("digits", (2,)).assign(dataset="other").to_csv(index=False))
+    checksums.write(path, exact.solve("digits", (2,)).assign(dataset="other").to_csv(index=False))
     exact.update(path, "digits", (2, 4))
     first = path.read_text()
     assert list(pd.read_csv(path)["dataset"]) == ["digits", "digits", "other"]
@@ -34,5 +34,5 @@ def test_a_damaged_file_of_exact_solutions_is_told_and_made_anew(tmp_path, capsy
     exact.update(path, "digits", (2,))
     path.write_text(path.read_text().replace("digits", "digitz"))
     exact.update(path, "digits", (2,))
-    assert list(sums.read_csv(path)["dataset"]) == ["digits"]
+    assert list(checksums.read_csv(path)["dataset"]) == ["digits"]
     assert f"{path} is not what" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.datasets import DownloadError
 from cdfsg.files import RECORDS
 from cdfsg.merits import make_merit
@@ -140,7 +140,7 @@ def files_of(experiment, published):
 def sensitive():
     """The runs for which rounding matters: what tells each from all others."""
     place = ["dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "start", *SETTINGS]
-    return sums.read_csv(RECORDS / "processors.csv")[place]
+    return checksums.read_csv(RECORDS / "processors.csv")[place]
 
 
 def sample(experiment, published, seed):

@@ -3,7 +3,7 @@ import inspect
 import pytest
 
 from cdfsg import __main__ as cli
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.theory import algorithm_counterexamples, counterexamples, statements
 from cdfsg.theory.check import CORRECTED, FALSE, HOLDS, Check
 
@@ -104,7 +104,7 @@ def test_the_command_fails_where_a_verdict_differs_from_the_record(monkeypatch, 
     ],
 )
 def test_a_bad_record_is_refused_with_its_statement(tmp_path, rows, words):
-    sums.write(tmp_path / "statements.csv", "statement,place,says,verdict\n" + rows)
+    checksums.write(tmp_path / "statements.csv", "statement,place,says,verdict\n" + rows)
     with pytest.raises(ValueError, match=words):
         statements.recorded(tmp_path / "statements.csv")
 
@@ -120,6 +120,6 @@ def test_a_bad_record_is_refused_with_its_statement(tmp_path, rows, words):
 def test_a_bad_erratum_is_refused_with_its_place(tmp_path, change, words):
     entry = {"place": "here", "printed": "a", "should_be": "b", "severity": "typo", "check": "hessian_of_h",
              "counterexample": "hessian_last_term"} | change  # fmt: skip
-    sums.write(tmp_path / "errata.toml", "[[erratum]]\n" + "".join(f'{k} = "{v}"\n' for k, v in entry.items()))
+    checksums.write(tmp_path / "errata.toml", "[[erratum]]\n" + "".join(f'{k} = "{v}"\n' for k, v in entry.items()))
     with pytest.raises(ValueError, match=words):
         statements.errata(tmp_path / "errata.toml")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 import pytest
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import RECORDS
 
 COLUMNS = ["case", "tried", "survived"]
@@ -66,7 +66,7 @@ def pytest_terminal_summary(terminalreporter, exitstatus, config):
     terminalreporter.write_line(table.to_string(index=False))
     whole = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
     if config.getoption("--publish") and whole:
-        sums.write(RECORDS / "torture.csv", table.to_csv(index=False, lineterminator="\n"))
+        checksums.write(RECORDS / "torture.csv", table.to_csv(index=False, lineterminator="\n"))
 
 
 def _rows(reports, kind):

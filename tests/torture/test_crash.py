@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.datasets.download import data_dir
 from cdfsg.datasets.mnist import FILE
 from cdfsg.files import ROOT
@@ -45,12 +45,12 @@ def crash(folder, tally, *arguments, timeout=900):
 def contents(folder):
     """Every file by its name: tables without what differs between two runs, the others as they are."""
     found = {}
-    for path in filter(lambda path: path.is_file() and path.name not in ("lock", sums.LIST), folder.rglob("*")):
+    for path in filter(lambda path: path.is_file() and path.name not in ("lock", checksums.LIST), folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.parent.name == "runs" and path.suffix == ".csv":
             found[name] = records.read([path]).drop(columns=WALL_TIMES, errors="ignore")
         elif path.suffix == ".csv":
-            read = sums.read_csv if path.parent.name == "records" else pd.read_csv  # a figure has no checksum
+            read = checksums.read_csv if path.parent.name == "records" else pd.read_csv  # a figure has no checksum
             found[name] = read(path).drop(columns=WALL_TIMES, errors="ignore")
         else:
             found[name] = path.read_bytes()

@@ -16,7 +16,7 @@ import nbformat
 import pandas as pd
 import pytest
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import ROOT
 from cdfsg.paper import archive, records
 from cdfsg.paper.experiments import EXPERIMENTS
@@ -148,9 +148,9 @@ def plant(copy, changed, file, place):
     changed(file, moved(copy / file, place))
     folder, name = file.rsplit("/", 1)
     digest = hashlib.sha256((copy / file).read_bytes()).hexdigest()
-    lines = (copy / folder / sums.LIST).read_text().splitlines()
+    lines = (copy / folder / checksums.LIST).read_text().splitlines()
     lines = [f"{digest}  {name}" if line.endswith(f"  {name}") else line for line in lines]
-    changed(f"{folder}/{sums.LIST}", "\n".join(lines) + "\n")
+    changed(f"{folder}/{checksums.LIST}", "\n".join(lines) + "\n")
 
 
 def test_the_copy_is_what_is_tested(copy):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cdfsg import __main__ as cli
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.datasets import load, nmnist
 from cdfsg.datasets.download import DownloadError, Source, data_dir, obtain
 from cdfsg.datasets.mnist import CHECKSUM, FILE
@@ -120,7 +120,7 @@ def test_the_papers_numbers_are_refused_when_they_are_damaged(copied, tally):
         "statements.csv": lambda: statements.recorded(folder / "statements.csv"),
         "errata.toml": lambda: statements.errata(folder / "errata.toml"),
     }  # fmt: skip
-    assert set(readers) == {path.name for path in folder.iterdir()} - {sums.LIST}
+    assert set(readers) == {path.name for path in folder.iterdir()} - {checksums.LIST}
     refuse_all({folder / name: reader for name, reader in readers.items()}, tally)
 
 
@@ -144,7 +144,7 @@ def reader_of(name):
         for what in ("betas", "ablations"):
             if name == f"{experiment.name}-{what}.csv":
                 return lambda: archive.more(experiment, what)
-    return lambda: sums.read_csv(archive.RECORDS / name)
+    return lambda: checksums.read_csv(archive.RECORDS / name)
 
 
 @pytest.mark.case("rot: published records")
@@ -197,7 +197,7 @@ def test_a_command_on_damaged_records_ends_with_their_name_and_writes_nothing(co
 @pytest.mark.case("rot: columns of a later version")
 def test_records_of_a_later_version_are_refused_with_the_column(copied):
     path = copied / "records" / "mnist-identity.csv"
-    sums.write(path, pd.read_csv(path).assign(momentum=0.5).to_csv(index=False))
+    checksums.write(path, pd.read_csv(path).assign(momentum=0.5).to_csv(index=False))
     with pytest.raises(Damaged, match=r"mnist-identity\.csv .*with momentum, which this version does not know"):
         archive.runs_of(EXPERIMENT)
 

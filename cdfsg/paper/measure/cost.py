@@ -19,7 +19,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pandas as pd
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import PAPER, RECORDS
 from cdfsg.linalg import Array, lane_gram, lane_product
 from cdfsg.merits import MERITS, make_merit
@@ -228,7 +228,7 @@ def evaluate(terms: pd.DataFrame, m: int, n: int, batch_size: int, p: int) -> in
 
 def printed_cost() -> pd.DataFrame:
     """The paper's table: ``update, quantity, term, coefficient``; NaN where it prints an order only."""
-    return sums.read_csv(PAPER / "computation.csv")
+    return checksums.read_csv(PAPER / "computation.csv")
 
 
 def printed_adds_up() -> bool:
@@ -420,8 +420,8 @@ def check(terms: pd.DataFrame, sums: pd.DataFrame, table: pd.DataFrame) -> None:
 
 def publish(folder: Path = RECORDS) -> None:
     """Write the records of counts and of memory, some seconds of work."""
-    sums.write(folder / NAME, counts(count_settings()).to_csv(index=False, lineterminator="\n"))
-    sums.write(folder / MEMORY_NAME, memories(memory_settings()).to_csv(index=False, lineterminator="\n"))
+    checksums.write(folder / NAME, counts(count_settings()).to_csv(index=False, lineterminator="\n"))
+    checksums.write(folder / MEMORY_NAME, memories(memory_settings()).to_csv(index=False, lineterminator="\n"))
 
 
 def published(name: str = NAME) -> pd.DataFrame:
@@ -434,7 +434,7 @@ def published(name: str = NAME) -> pd.DataFrame:
     """
     if not (RECORDS / name).exists():
         raise FileNotFoundError(f"{RECORDS / name} is missing; make it with: python -m cdfsg run")
-    return sums.read_csv(RECORDS / name, "make it anew with: python -m cdfsg run")
+    return checksums.read_csv(RECORDS / name, "make it anew with: python -m cdfsg run")
 
 
 def _by_part(terms: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cdfsg import metrics, sums
+from cdfsg import checksums, metrics
 from cdfsg.datasets import Views, mediamill_files
 from cdfsg.files import PAPER, RECORDS
 from cdfsg.linalg import Array
@@ -212,13 +212,13 @@ def publish(folder: Path = RECORDS, names: Iterable[str] = NAMES) -> None:
     for kind, frames in made.items():
         path = folder / FILES[kind]
         if path.exists() and not set(names) >= set(NAMES):
-            old = sums.read_csv(path)
+            old = checksums.read_csv(path)
             frames = [old[~old["dataset"].isin(names)], *frames]
         order = {name: place for place, name in enumerate(NAMES)}
         table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
         table = table.sort_values("dataset", key=lambda column: column.map(order), kind="stable")
         # Six digits hold on every machine, which the last ones of an eigenvalue do not.
-        sums.write(path, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+        checksums.write(path, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
 def published(kind: str) -> pd.DataFrame:
@@ -232,7 +232,7 @@ def published(kind: str) -> pd.DataFrame:
     path = RECORDS / FILES[kind]
     if not path.exists():
         raise FileNotFoundError(f"{path} is missing; make it with: python -m cdfsg run")
-    return sums.read_csv(path, "make it anew with: python -m cdfsg run")
+    return checksums.read_csv(path, "make it anew with: python -m cdfsg run")
 
 
 def ceiling_without_first(table: pd.DataFrame, dataset: str, p: int) -> float:
@@ -255,7 +255,7 @@ def ceiling_without_first(table: pd.DataFrame, dataset: str, p: int) -> float:
 
 def printed() -> pd.DataFrame:
     """What the paper prints: ``dataset, quantity, view, reported, place, flag``; view 0 is all of them."""
-    return sums.read_csv(PAPER / "datasets.csv", keep_default_na=False)
+    return checksums.read_csv(PAPER / "datasets.csv", keep_default_na=False)
 
 
 def judged(datasets: pd.DataFrame, views: pd.DataFrame) -> pd.DataFrame:

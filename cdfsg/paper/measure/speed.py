@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import RECORDS
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.results.reported import printed
@@ -332,7 +332,7 @@ def check(records: dict[str, pd.DataFrame]) -> None:
 def write(part: str, table: pd.DataFrame, folder: Path = RECORDS) -> Path:
     """Write the records of one part, six significant digits."""
     path = folder / f"speed-{part}.csv"
-    sums.write(path, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+    checksums.write(path, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
     return path
 
 
@@ -349,7 +349,7 @@ def published(folder: Path = RECORDS) -> dict[str, pd.DataFrame]:
         path = folder / f"speed-{part}.csv"
         if not path.exists():
             raise FileNotFoundError(f"{path} is missing; make it with: make bench")
-        found[part] = sums.read_csv(path, f"{sums.REMEDY}, or make it anew with: make bench")
+        found[part] = checksums.read_csv(path, f"{checksums.REMEDY}, or make it anew with: make bench")
     return found
 
 

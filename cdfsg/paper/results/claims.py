@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import PAPER, RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import BETA, EXPERIMENTS, OURS, Experiment
@@ -25,7 +25,7 @@ Claim = dict[str, Any]
 
 def written() -> list[Claim]:
     """The claims as they are written down in ``data/paper/claims.toml``, in the paper's order."""
-    claims: list[Claim] = tomllib.loads(sums.read(PAPER / "claims.toml").decode("utf-8"))["claim"]
+    claims: list[Claim] = tomllib.loads(checksums.read(PAPER / "claims.toml").decode("utf-8"))["claim"]
     return claims
 
 
@@ -67,13 +67,14 @@ def ledger() -> pd.DataFrame:
 def write() -> pd.DataFrame:
     """Judge every claim and write ``data/records/claims.csv``."""
     table = ledger()
-    sums.write(RECORDS / "claims.csv", table.to_csv(index=False, lineterminator="\n"))
+    checksums.write(RECORDS / "claims.csv", table.to_csv(index=False, lineterminator="\n"))
     return table
 
 
 def read() -> pd.DataFrame:
     """The published ``data/records/claims.csv``."""
-    return sums.read_csv(RECORDS / "claims.csv", "make it anew with: python -m cdfsg verdict", keep_default_na=False)
+    remedy = "make it anew with: python -m cdfsg verdict"
+    return checksums.read_csv(RECORDS / "claims.csv", remedy, keep_default_na=False)
 
 
 def markdown(table: pd.DataFrame) -> str:

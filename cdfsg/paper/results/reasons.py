@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, OURS, Experiment, stands_for
@@ -242,7 +242,7 @@ def write(judged: pd.DataFrame) -> pd.DataFrame:
         if part["verdict"].isin(MISMATCHES).any():
             frames.append(reasons(experiment, part, archive.runs_of(experiment), archive.ablations(experiment)))
     table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
-    sums.write(RECORDS / "reasons.csv", table.to_csv(index=False, lineterminator="\n"))
+    checksums.write(RECORDS / "reasons.csv", table.to_csv(index=False, lineterminator="\n"))
     return table
 
 
@@ -250,7 +250,7 @@ def read() -> pd.DataFrame:
     """The published ``data/records/reasons.csv``."""
     missing = dict.fromkeys(("reported", "reproduced"), "")
     remedy = "make it anew with: python -m cdfsg verdict"
-    return sums.read_csv(RECORDS / "reasons.csv", remedy, keep_default_na=False, na_values=missing)
+    return checksums.read_csv(RECORDS / "reasons.csv", remedy, keep_default_na=False, na_values=missing)
 
 
 def _cells(runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import pandas as pd
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import PAPER
 
 QUANTITIES = {
@@ -42,7 +42,7 @@ class Tolerance:
 @lru_cache(maxsize=1)
 def tolerances() -> dict[str, Tolerance]:
     """Tolerances by quantity; the post-processed forms have that of their metric."""
-    entries = tomllib.loads(sums.read(PAPER / "tolerances.toml").decode("utf-8"))
+    entries = tomllib.loads(checksums.read(PAPER / "tolerances.toml").decode("utf-8"))
     return {name: Tolerance(**entry) for name, entry in entries.items()}
 
 
@@ -87,7 +87,7 @@ def printed(table: str) -> pd.DataFrame:
     ValueError
         If the paper has no such table.
     """
-    cells = sums.read_csv(PAPER / "tables.csv", keep_default_na=False, na_values={"value": [""]})
+    cells = checksums.read_csv(PAPER / "tables.csv", keep_default_na=False, na_values={"value": [""]})
     known = cells["table"].unique()
     cells = cells[cells["table"] == table].rename(columns={"value": "reported"})
     if cells.empty:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, OTHERS, OURS, Experiment, stands_for
@@ -193,7 +193,7 @@ def write() -> pd.DataFrame:
     if not frames:
         raise FileNotFoundError(f"there are no records in {RECORDS}; make them with: make reproduce")
     table = pd.concat(frames, ignore_index=True)
-    sums.write(RECORDS / "verdicts.csv", table.to_csv(index=False, lineterminator="\n"))
+    checksums.write(RECORDS / "verdicts.csv", table.to_csv(index=False, lineterminator="\n"))
     return table
 
 
@@ -201,4 +201,4 @@ def read() -> pd.DataFrame:
     """The published ``data/records/verdicts.csv``."""
     # An empty flag is text, not a missing value.
     missing = dict.fromkeys(("reported", "reproduced", "std", "tolerance"), "")
-    return sums.read_csv(RECORDS / "verdicts.csv", _REMEDY, keep_default_na=False, na_values=missing)
+    return checksums.read_csv(RECORDS / "verdicts.csv", _REMEDY, keep_default_na=False, na_values=missing)

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import RECORDS
 from cdfsg.paper.show.figures import STYLE, finish, panels
 
@@ -29,7 +29,7 @@ def published(folder: Path = RECORDS) -> pd.DataFrame:
     if not path.exists():
         raise FileNotFoundError(f"{path} is missing; make it with: make bench, or benchmarks/defaults.py alone")
     missing = dict.fromkeys(("share", "seconds"), [""])
-    return sums.read_csv(path, "make it anew with: make bench", keep_default_na=False, na_values=missing)
+    return checksums.read_csv(path, "make it anew with: make bench", keep_default_na=False, na_values=missing)
 
 
 def shares(table: pd.DataFrame, title: str) -> Figure:

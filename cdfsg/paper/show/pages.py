@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import FIGURES, RECORDS
 from cdfsg.paper.experiments import OURS
 from cdfsg.paper.results import claims
@@ -349,7 +349,7 @@ def records_page(folder: Path = RECORDS) -> str:
     parts = ["# Records", "Every run and every judged number is a row of a file in `data/records`."]
     lines, tables = ["| file | rows |", "|---|--:|"], []
     for path in sorted(folder.glob("*.csv")):
-        frame = sums.read_csv(path, low_memory=False)
+        frame = checksums.read_csv(path, low_memory=False)
         name = f"[{path.name}](records/{path.name})" if is_light(path) else f"`{path.name}`"
         lines.append(f"| {name} | {len(frame)} |")
         if len(frame) <= SHORT and path.stem not in WITH_PAGES:
@@ -375,7 +375,7 @@ def torture_table() -> str:
     path = RECORDS / "torture.csv"
     if not path.exists():
         return "*Nothing is on record: `make torture` has not been run.*\n"
-    table = sums.read_csv(path, "make it anew with: make torture")
+    table = checksums.read_csv(path, "make it anew with: make torture")
     table[["group", "case"]] = table["case"].str.split(": ", n=1, expand=True)
     rows = []
     for group, part in table.groupby("group", sort=False):

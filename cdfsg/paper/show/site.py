@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
@@ -67,7 +67,7 @@ def write_sources(source: Path) -> None:
     write_atomically(static / "mathjax" / "tex-svg-full.js", _mathjax().read_bytes())
     write_atomically(static / "verdicts.css", pages.stylesheet())
     for path in filter(pages.is_light, RECORDS.glob("*.csv")):
-        write_atomically(source / "records" / path.name, sums.read(path))
+        write_atomically(source / "records" / path.name, checksums.read(path))
     judged, asserted = verdicts.read(), claims.read()
     why = reasons.read()
     texts = {

@@ -16,7 +16,7 @@ class Busy(RuntimeError):
 
 
 @contextmanager
-def alone(path: Path, command: str) -> Iterator[None]:
+def lock(path: Path, command: str) -> Iterator[None]:
     """Hold the lock file `path` while the body runs.
 
     The kernel releases the lock when the process ends, in whatever way; worker processes do not inherit it.

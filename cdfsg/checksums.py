@@ -2,7 +2,7 @@
 
 Each folder has a list ``SHA256SUMS`` in the format of the tool ``sha256sum``, so ``sha256sum -c SHA256SUMS`` checks it
 without this code, and ``sha256sum *.csv > SHA256SUMS`` writes it after a change by hand. Those who write take
-turns: the commands by `cdfsg.alone`, the parts of ``make bench`` one after the other.
+turns: the commands by `cdfsg.lock`, the parts of ``make bench`` one after the other.
 """
 
 import hashlib

@@ -4,15 +4,15 @@ import sys
 
 import pytest
 
-from cdfsg import alone as module
-from cdfsg.alone import Busy, alone
+from cdfsg import lock as module
 from cdfsg.files import ROOT
+from cdfsg.lock import Busy, lock
 
 HOLD = """
 import sys
 from pathlib import Path
-from cdfsg.alone import alone
-with alone(Path(sys.argv[1]), "cdfsg run"):
+from cdfsg.lock import lock
+with lock(Path(sys.argv[1]), "cdfsg run"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -32,26 +32,26 @@ def holder(tmp_path):
 
 def test_a_second_command_is_told_which_process_is_at_work_and_what_to_do(tmp_path, holder):
     words = rf"^cdfsg run \(process {holder.pid} on .*, since .*\) is at work .* cdfsg verdict would "
-    with pytest.raises(Busy, match=words), alone(tmp_path / "cache" / "lock", "cdfsg verdict"):
+    with pytest.raises(Busy, match=words), lock(tmp_path / "cache" / "lock", "cdfsg verdict"):
         pytest.fail("two at once")
 
 
 def test_a_killed_command_holds_nothing(tmp_path, holder):
     holder.kill()
     holder.wait()
-    with alone(tmp_path / "cache" / "lock", "cdfsg verdict"):
+    with lock(tmp_path / "cache" / "lock", "cdfsg verdict"):
         pass
 
 
 def test_a_command_that_ends_or_fails_lets_the_next_one_in(tmp_path):
-    with pytest.raises(ValueError), alone(tmp_path / "lock", "first"):
+    with pytest.raises(ValueError), lock(tmp_path / "lock", "first"):
         raise ValueError
-    with alone(tmp_path / "lock", "second"):
+    with lock(tmp_path / "lock", "second"):
         assert (tmp_path / "lock").read_text().startswith("second (process ")
 
 
 def test_where_there_are_no_locks_this_is_said_and_the_command_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(module, "try_lock", lambda handle: None)
-    with alone(tmp_path / "lock", "cdfsg run"):
+    with lock(tmp_path / "lock", "cdfsg run"):
         pass
     assert "cannot be locked on this file system" in capsys.readouterr().err

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from cdfsg import sums
+from cdfsg import checksums
 from cdfsg.files import PAPER, RECORDS, Damaged
 
 
@@ -11,23 +11,23 @@ from cdfsg.files import PAPER, RECORDS, Damaged
 def test_every_data_file_of_the_repository_is_listed_and_has_its_checksum(folder):
     paths = [path for path in folder.iterdir() if path.suffix in (".csv", ".toml")]
     for path in paths:
-        sums.read(path)
-    assert len((folder / sums.LIST).read_text().splitlines()) == len(paths)
+        checksums.read(path)
+    assert len((folder / checksums.LIST).read_text().splitlines()) == len(paths)
 
 
 def test_a_file_comes_back_as_it_was_written_and_the_last_one_counts(tmp_path):
-    sums.write(tmp_path / "new" / "a.csv", "x\n1\n")
-    sums.write(tmp_path / "new" / "b c.csv", b"y\n2\n")
-    sums.write(tmp_path / "new" / "a.csv", "x\n3\n")
-    assert sums.read(tmp_path / "new" / "b c.csv") == b"y\n2\n"
-    assert list(sums.read_csv(tmp_path / "new" / "a.csv")["x"]) == [3]
+    checksums.write(tmp_path / "new" / "a.csv", "x\n1\n")
+    checksums.write(tmp_path / "new" / "b c.csv", b"y\n2\n")
+    checksums.write(tmp_path / "new" / "a.csv", "x\n3\n")
+    assert checksums.read(tmp_path / "new" / "b c.csv") == b"y\n2\n"
+    assert list(checksums.read_csv(tmp_path / "new" / "a.csv")["x"]) == [3]
     assert sorted(os.listdir(tmp_path / "new")) == ["SHA256SUMS", "a.csv", "b c.csv"]
 
 
 def test_the_usual_tool_checks_the_list(tmp_path):
-    sums.write(tmp_path / "a.csv", "x\n1\n")
+    checksums.write(tmp_path / "a.csv", "x\n1\n")
     try:
-        done = subprocess.run(["sha256sum", "-c", sums.LIST], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(["sha256sum", "-c", checksums.LIST], cwd=tmp_path, capture_output=True, text=True)
     except FileNotFoundError:
         pytest.skip("there is no sha256sum here")
     assert done.returncode == 0 and done.stdout == "a.csv: OK\n"
@@ -35,14 +35,14 @@ def test_the_usual_tool_checks_the_list(tmp_path):
 
 def test_a_file_that_is_missing_is_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
-        sums.read(tmp_path / "a.csv")
+        checksums.read(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("victim", ["a.csv", "SHA256SUMS"])
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "folder", "delete"])
 def test_damage_to_a_file_or_to_the_list_is_told_with_the_name_and_the_remedy(tmp_path, victim, damage):
     path, hurt = tmp_path / "a.csv", tmp_path / victim
-    sums.write(path, "x\n1\n")
+    checksums.write(path, "x\n1\n")
     data = hurt.read_bytes()
     hurt.unlink()
     if damage == "folder":
@@ -51,14 +51,14 @@ def test_damage_to_a_file_or_to_the_list_is_told_with_the_name_and_the_remedy(tm
         hurt.write_bytes({"flip": bytes([data[0] ^ 1]) + data[1:], "cut": data[: len(data) // 2], "empty": b""}[damage])
     expected = FileNotFoundError if (victim, damage) == ("a.csv", "delete") else Damaged
     with pytest.raises(expected, match=r"a\.csv") as refused:
-        sums.read(path, "do this")
+        checksums.read(path, "do this")
     assert expected is FileNotFoundError or str(refused.value).endswith("; do this")
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_a_writer_stopped_at_any_of_its_steps_leaves_a_file_that_can_be_read(tmp_path, monkeypatch, step):
     path = tmp_path / "a.csv"
-    sums.write(path, "old")
+    checksums.write(path, "old")
     left = iter(range(1, step + 1))
     plain = os.replace
 
@@ -69,8 +69,8 @@ def test_a_writer_stopped_at_any_of_its_steps_leaves_a_file_that_can_be_read(tmp
 
     monkeypatch.setattr(os, "replace", die)
     with pytest.raises(KeyboardInterrupt):
-        sums.write(path, "new")
+        checksums.write(path, "new")
     monkeypatch.undo()
-    assert sums.read(path) == (b"old" if step < 3 else b"new")
-    sums.write(path, "new")
-    assert sums.read(path) == b"new" and len((tmp_path / sums.LIST).read_text().splitlines()) == 1
+    assert checksums.read(path) == (b"old" if step < 3 else b"new")
+    checksums.write(path, "new")
+    assert checksums.read(path) == b"new" and len((tmp_path / checksums.LIST).read_text().splitlines()) == 1
