@@ -143,7 +143,7 @@ class CDFSGAda(CDFSG):
             X -= state.alpha * (B / np.sqrt(V + self.epsilon))
 
 
-def track(state: TrackingStaterackingState, C_old: Array) -> None:
+def track(state: TrackingState, C_old: Array) -> None:
     """``Y_{k+1} = Y_k - b_k (Y_k - C_theta(X_k)) + C_theta(X_{k+1}) - C_theta(X_k)`` (eq:updatey)."""
     state.Y = state.Y - state.b * (state.Y - C_old) + (state.C - C_old)
 

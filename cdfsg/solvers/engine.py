@@ -250,11 +250,12 @@ def _minibatches(
     solver: Solver, views: Views, batch_size: int, order: int | None, shared: bool, dtype: type
 ) -> Iterator[Array]:
     """The minibatches (s, l, n) of each step of one pass."""
-    orders = [[order, 0]] if solver.samples_per_step == 1 or shared else [[order, 0], [order, 1]]
-    if order is None and len(orders) > 1:
+    streams = 1 if shared else solver.samples_per_step
+    if order is None and streams > 1:
         raise ValueError(f"{solver.name} draws theta and xi independently, so it needs a seed for the order")
-    rows = np.stack([views.batch_indices(batch_size, seed if order is not None else None) for seed in orders], axis=1)
-    together = max(1, ROWS_AT_ONCE // (len(orders) * batch_size))
+    seeds = [None if order is None else [order, stream] for stream in range(streams)]
+    rows = np.stack([views.batch_indices(batch_size, seed) for seed in seeds], axis=1)
+    together = max(1, ROWS_AT_ONCE // (streams * batch_size))
     for begin in range(0, len(rows), together):
         some = rows[begin : begin + together]
         yield from views.rows(some.ravel(), dtype).reshape(*some.shape, -1)
