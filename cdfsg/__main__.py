@@ -33,8 +33,8 @@ from cdfsg.paper.compute import key_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.results import claims, reasons, verdicts
-from cdfsg.paper.run import run_ablations, run_betas, run_experiment
-from cdfsg.paper.select import select
+from cdfsg.paper.run import run_experiment
+from cdfsg.paper.select import plan
 from cdfsg.paper.show import notebooks, words
 from cdfsg.theory import statements
 from cdfsg.theory.check import Check
@@ -145,7 +145,7 @@ def _run(arguments: argparse.Namespace) -> None:
     for number, experiment in enumerate(kept, start=1):
         print(f"Table {number} of {len(kept)}: {experiment.table}, {experiment.name}", file=sys.stderr, flush=True)
         if arguments.published:
-            print(f"{archive.unpack(experiment, RUNS)} published blocks taken over", file=sys.stderr)
+            print(f"{archive.unpack(experiment, RUNS)} published jobs taken over", file=sys.stderr)
         with distribute.cluster(arguments.dask):
             runs = _run_one(experiment, arguments.jobs)
         print(f"{experiment.name}: {len(runs)} records in {archive.folder_of(experiment)}")
@@ -167,27 +167,23 @@ def _on_the_papers_data(experiments: Sequence[Experiment]) -> list[Experiment]:
 
 
 def _run_one(experiment: Experiment, jobs: int) -> pd.DataFrame:
-    runs = run_experiment(experiment, RUNS, jobs)
-    archive.publish(experiment, runs)
-    if experiment.betas:
-        archive.publish_more(experiment, "betas", run_betas(experiment, runs, RUNS, jobs))
-    if experiment.treatments:
-        archive.publish_more(experiment, "ablations", run_ablations(experiment, runs, RUNS, jobs))
+    parts = run_experiment(experiment, RUNS, jobs)
+    archive.publish(experiment, parts)
     exact.update(archive.folder_of(experiment) / "exact.csv", experiment.dataset, experiment.ps)
-    return runs
+    return parts[""]
 
 
 def _status(arguments: argparse.Namespace) -> None:
     for experiment in chosen(arguments.only):
-        blocks = experiment.first_stage()
-        done = sum(is_intact(RUNS / f"{key_of(block)}.csv") for block in blocks)
-        print(f"{experiment.table} {experiment.name}: {done} of {len(blocks)} blocks with given settings are done")
+        jobs = experiment.jobs(experiment.stages())
+        done = sum(is_intact(RUNS / f"{key_of(job)}.csv") for job in jobs)
+        print(f"{experiment.table} {experiment.name}: {done} of {len(jobs)} jobs with given settings are done")
         try:
             runs = archive.runs_of(experiment)
         except FileNotFoundError:
             print("  no published records yet; make reproduce")
             continue
-        wanted = {key_of(block) for block in [*blocks, *experiment.second_stage(select(runs))]}
+        wanted = {key_of(job) for job in experiment.jobs(experiment.stages(), plan(experiment, runs))}
         fresh = wanted == set(runs["key"])
         of = "of this code and data" if fresh else "of other code or data; make reproduce makes them anew"
         print(f"  published records: {len(runs)}, {of}")

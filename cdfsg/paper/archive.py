@@ -1,4 +1,9 @@
-"""The archive: the records of every experiment that were published, and where they lie."""
+"""The archive: the records of every experiment that were published, and where they lie.
+
+``index.csv`` has a row per job: its key, its settings and the file of its runs.  The files of runs have a row per run,
+or per run and point of a curve, and nothing that a job's rows share.  Wall times lie in ``times.csv``: a rerun that
+changes no number changes no other file.
+"""
 
 import os
 from pathlib import Path
@@ -9,6 +14,12 @@ from cdfsg import checksums
 from cdfsg.files import FIGURES, QUICK, RECORDS, is_intact
 from cdfsg.paper import records
 from cdfsg.paper.experiments import Experiment
+
+INDEX, TIMES = "index.csv", "times.csv"
+_INDEX = ("file", "key", *records.JOB)
+_CURVE = ("key", "start", *records.SETTINGS, "samples", "status", "stopped_at", "quality", "pcc", "fval", "fea")
+_RUNS = ("key", *records.RUN)
+_TIMES = ("key", "seconds")
 
 
 def folder_of(experiment: Experiment) -> Path:
@@ -21,32 +32,50 @@ def figure_folder(experiment: Experiment) -> Path:
     return FIGURES if experiment.table else QUICK
 
 
-def publish(experiment: Experiment, runs: pd.DataFrame) -> None:
-    """Write the records of an experiment, the curves in a file of their own."""
-    traced = runs["role"] == "trace"
-    records.publish(runs[~traced], _file(experiment, ""))
-    records.publish(runs[traced], _file(experiment, "-curves"))
+def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
+    """Write the records of an experiment by part, the curves of the table in a file of their own.
 
-
-def publish_more(experiment: Experiment, what: str, runs: pd.DataFrame) -> None:
-    """Write further records of an experiment: its "betas" or its "ablations"."""
-    records.publish(runs, _file(experiment, f"-{what}"))
+    While a file of runs is replaced the index has the old and the new jobs, so a kill at any moment leaves records
+    that can be read.
+    """
+    files = {}
+    for part, runs in parts.items():
+        traced = (runs["role"] == "trace") & (part == "")
+        files[_file(experiment, part)] = runs[~traced]
+        if part == "":
+            files[_file(experiment, "curves")] = runs[traced]
+    folder = folder_of(experiment)
+    named = pd.concat([runs.assign(file=path.name) for path, runs in files.items()])
+    jobs = named.drop_duplicates(["file", "key"])
+    remedy = _remedy(experiment)
+    old, times = _table(folder / INDEX, _INDEX, remedy), _table(folder / TIMES, _TIMES, remedy)
+    new = jobs[list(_INDEX)]
+    kept = old[~old["file"].isin(new["file"])]
+    seconds = jobs.rename(columns={"block_seconds": "seconds"})[["key", "seconds"]]
+    _write(folder / TIMES, pd.concat([times, seconds]).drop_duplicates("key", keep="last"))
+    _write(folder / INDEX, pd.concat([old, new]).drop_duplicates(["file", "key"], keep="last"))
+    for path, runs in files.items():
+        records.require_columns(runs)
+        _write(path, runs[list(_columns(path))])
+    index = pd.concat([kept, new]).sort_values("file", kind="stable")
+    _write(folder / INDEX, index)
+    times = _table(folder / TIMES, _TIMES, remedy)
+    _write(folder / TIMES, times[times["key"].isin(index["key"])].sort_values("key"))
 
 
 def unpack(experiment: Experiment, folder: Path) -> int:
-    """Write the published blocks of an experiment into `folder`, as if they had been run here; returns how many.
+    """Write the published jobs of an experiment into `folder`, as if they had been run here; returns how many.
 
-    A block whose file is there already, undamaged, stays.  Those of other code or data do no harm: nothing asks for
+    A job whose file is there already, undamaged, stays.  Those of other code or data do no harm: nothing asks for
     their keys.
     """
     count = 0
-    paths = [_file(experiment, suffix) for suffix in ("", "-curves", "-betas", "-ablations")]
-    for path in filter(Path.exists, paths):
-        for key, block in _read(experiment, [path]).groupby("key", sort=False):
-            target = folder / f"{key}.csv"
-            if not is_intact(target):
-                records.write(block, target)
-                count += 1
+    parts = [part for part in (*experiment.parts, "curves") if _file(experiment, part).exists()]
+    for key, job in _read(experiment, parts).groupby("key", sort=False):
+        target = folder / f"{key}.csv"
+        if not is_intact(target):
+            records.write(job, target)
+            count += 1
     return count
 
 
@@ -56,7 +85,7 @@ def exists(experiment: Experiment) -> bool:
 
 
 def runs_of(experiment: Experiment) -> pd.DataFrame:
-    """Read the published records of an experiment.
+    """Read the published records of an experiment's table and curves.
 
     Raises
     ------
@@ -65,12 +94,14 @@ def runs_of(experiment: Experiment) -> pd.DataFrame:
     Damaged
         If they are not as they were published.
     """
-    return _read(experiment, [_require_file(experiment, suffix) for suffix in ("", "-curves")])
+    return _read(experiment, ["", "curves"])
 
 
-def more(experiment: Experiment, what: str) -> pd.DataFrame:
+def more(experiment: Experiment, part: str) -> pd.DataFrame:
     """Read further records: "betas", curves under other penalty parameters; "ablations", other readings of the setting.
 
+    No rows where the experiment has no such part.
+
     Raises
     ------
     FileNotFoundError
@@ -78,12 +109,12 @@ def more(experiment: Experiment, what: str) -> pd.DataFrame:
     Damaged
         If they are not as they were published.
     """
-    return _read(experiment, [_require_file(experiment, f"-{what}")])
+    return _read(experiment, [part] if part in experiment.parts else [])
 
 
 def ablations(experiment: Experiment) -> pd.DataFrame:
     """Read the published ablations; no rows where an experiment has none."""
-    return more(experiment, "ablations") if experiment.treatments else _read(experiment, [])
+    return more(experiment, "ablations")
 
 
 def exact(experiment: Experiment) -> pd.DataFrame:
@@ -105,19 +136,44 @@ def exact(experiment: Experiment) -> pd.DataFrame:
     return mine.reset_index(drop=True)
 
 
-def _file(experiment: Experiment, suffix: str) -> Path:
-    return folder_of(experiment) / f"{experiment.name}{suffix}.csv"
+def _read(experiment: Experiment, parts: list[str]) -> pd.DataFrame:
+    remedy = _remedy(experiment)
+    folder, frames = folder_of(experiment), []
+    for part in parts:
+        path = _file(experiment, part)
+        if not os.path.lexists(path):  # a link that leads nowhere is damage, which reading reports
+            raise FileNotFoundError(f"{path} is missing; make it with: make {_target(experiment)}")
+        runs = records.table(checksums.read(path, remedy), _columns(path), path, remedy)
+        index = records.table(checksums.read(folder / INDEX, remedy), _INDEX, folder / INDEX, remedy)
+        times = records.table(checksums.read(folder / TIMES, remedy), _TIMES, folder / TIMES, remedy)
+        index = index[index["file"] == path.name].merge(times, on="key", how="left")
+        frame = runs.merge(index.rename(columns={"seconds": "block_seconds"}), on="key", how="left")
+        frames.append(records.complete(frame.reindex(columns=list(records.COLUMNS)), path, remedy))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(records.COLUMNS))
 
 
-def _require_file(experiment: Experiment, suffix: str) -> Path:
-    path = _file(experiment, suffix)
-    if not os.path.lexists(path):  # a link that leads nowhere is damage, which reading reports
-        raise FileNotFoundError(f"{path} is missing; make it with: make {_target(experiment)}")
-    return path
+def _columns(path: Path) -> tuple[str, ...]:
+    return _CURVE if path.stem.endswith(("-curves", "-betas")) else _RUNS
 
 
-def _read(experiment: Experiment, paths: list[Path]) -> pd.DataFrame:
-    return records.read_published(paths, f"make {_target(experiment)}")
+def _table(path: Path, columns: tuple[str, ...], remedy: str) -> pd.DataFrame:
+    """A published table; no rows where there is none."""
+    try:
+        return records.table(checksums.read(path, remedy), columns, path, remedy)
+    except FileNotFoundError:
+        return pd.DataFrame(columns=list(columns))
+
+
+def _write(path: Path, frame: pd.DataFrame) -> None:
+    checksums.write(path, frame.to_csv(index=False, lineterminator="\n"))
+
+
+def _file(experiment: Experiment, part: str) -> Path:
+    return folder_of(experiment) / f"{experiment.name}{part and '-'}{part}.csv"
+
+
+def _remedy(experiment: Experiment) -> str:
+    return f"take back both with git checkout, or delete it and make it with: make {_target(experiment)}"
 
 
 def _target(experiment: Experiment) -> str:

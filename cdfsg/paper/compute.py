@@ -1,12 +1,8 @@
-"""From one block to its record: run its lanes and evaluate them exactly.
-
-The numbers of every record come from here; how blocks are carried out is `cdfsg.paper.run`'s matter.
-"""
+"""From one job to its record: run its lanes and evaluate them exactly; `cdfsg.paper.run` carries jobs out."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,13 +11,17 @@ from cdfsg import metrics
 from cdfsg.datasets import Views, load
 from cdfsg.files import KEPT, kept_array
 from cdfsg.linalg import Array
-from cdfsg.merits import MERITS, make_merit
+from cdfsg.merits import make_merit
 from cdfsg.paper import records
-from cdfsg.paper.experiments import DIVERGED_FEA, Block
-from cdfsg.paper.fingerprint import code_digest
+from cdfsg.paper.experiments import Job
+from cdfsg.paper.protocols import DIVERGED_FEA
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS, Solver
-from cdfsg.solvers.lanes import Outcome, initial_points, run
+from cdfsg.solvers.engine import State, every_lane, initial_points, run
+
+NUMERICS = 1
+"""Version of the numbers that the engine, the problems, the metrics and this module give.  Raise it when they change
+beyond rounding: every record is then computed anew.  Numbers of one solver have its own `Solver.version`."""
 
 
 @lru_cache(maxsize=4)
@@ -46,45 +46,88 @@ def eigenvalues_of(dataset: str, centred: bool = True) -> Array:
     )
 
 
-def solver_of(block: Block) -> Solver[Any]:
-    """The solver of a block with its fixed parameters."""
-    kind = SOLVERS[block.solver]
-    beta = {"beta": block.beta} if hasattr(kind, "beta") else {}
-    return kind(**beta, **dict(block.constants))
+def solver_of(job: Job) -> Solver:
+    """The solver of a job with its fixed parameters."""
+    kind = SOLVERS[job.solver]
+    beta = {"beta": job.protocol.beta} if hasattr(kind, "beta") else {}
+    return kind(**beta, **dict(job.protocol.constants))
 
 
-def compute(block: Block) -> pd.DataFrame:
-    """Run a block and evaluate each of its runs exactly (in float64, on the full data)."""
-    views = views_of(block.dataset, block.centred)
-    solver = solver_of(block)
-    problem = SampledGCCA(views.sizes, make_merit(block.merit, block.mu))
-    starts = np.repeat(block.starts, len(block.settings))
-    settings = np.array([setting for _ in block.starts for setting in block.settings])
-    outcome = run(
+def compute(job: Job) -> pd.DataFrame:
+    """Run a job and evaluate each of its runs exactly (in float64, on the full data).
+
+    Returns
+    -------
+    DataFrame
+        The columns of a record, a row per run, or per run and point of a curve; numbers are rounded to eight digits.
+    """
+    views = views_of(job.dataset, job.protocol.centred)
+    solver = solver_of(job)
+    problem = _problem(job, views)
+    settings = np.array([setting for _ in job.starts for setting in job.settings])
+    curve = _Curve(job, len(solver.epochs), views.n_samples // job.batch_size) if job.trace_points else None
+    result = run(
         solver,
         problem,
         views,
-        np.repeat(initial_points(solver, views.n_features, block.p, block.starts), len(block.settings), axis=1),
+        np.repeat(initial_points(solver, views.n_features, job.p, job.starts), len(job.settings), axis=0),
         dict(zip(solver.settings, settings.T, strict=True)),
-        block.batch_size,
-        block.order,
-        shared=block.shared,
-        trace_at=trace_steps(views.n_samples // block.batch_size, block.trace_points),
+        job.batch_size,
+        job.order,
+        shared=job.protocol.shared,
+        callback=curve,
     )
-    points = outcome.trace or [(outcome.steps * block.batch_size, outcome.X)]
-    frames = [
-        evaluate(block, solver, views, X, outcome.tracker if X is outcome.X else None).assign(samples=samples)
-        for samples, X in points
-    ]
+    if curve:
+        parts = [evaluate(job, solver, views, X).assign(samples=at) for at, X in curve.points()]
+    else:
+        factors = post_processings(job, solver, views, result.X, result.tracker)
+        parts = [evaluate(job, solver, views, result.X, factors).assign(samples=result.steps * job.batch_size)]
     lanes = pd.DataFrame(settings, columns=list(solver.settings)).assign(
-        start=starts, stopped_at=outcome.stopped_at
+        start=np.repeat(job.starts, len(job.settings)), stopped_at=result.stopped_at
     )
-    frame = pd.concat([pd.concat([lanes, part], axis=1) for part in frames], ignore_index=True)
-    return _complete(frame, block, views, outcome)
+    frame = pd.concat([pd.concat([lanes, part], axis=1) for part in parts], ignore_index=True)
+    return _complete(frame, job, views, result.seconds)
 
 
-def evaluate(block: Block, solver: Solver[Any], views: Views, X: Array, tracker: Array | None) -> pd.DataFrame:
-    """Metrics of every lane before and after both post-processings, and its status.
+class _Curve:
+    """A callback that keeps the iterates at evenly spaced steps of the last pass, and at the start."""
+
+    def __init__(self, job: Job, passes: int, steps: int) -> None:
+        points = sorted({round(k * steps / job.trace_points) for k in range(job.trace_points + 1)})
+        self._step_of = {at * job.batch_size: at and at + (passes - 1) * steps for at in points}
+        self._kept: dict[int, Array] = {}
+        self._wanted = set(self._step_of.values())
+        self._lanes = job.lanes
+
+    def __call__(self, step: int, state: State) -> None:
+        """Keep the iterates of all lanes, NaN in those that were stopped."""
+        if step in self._wanted:
+            self._kept[step] = every_lane(state.X, state.lanes, self._lanes)
+
+    def points(self) -> list[tuple[int, Array]]:
+        """(samples seen, iterates); a step that the lanes did not reach has NaN."""
+        nothing = np.full_like(self._kept[0], np.nan)
+        return [(samples, self._kept.get(step, nothing)) for samples, step in self._step_of.items()]
+
+
+def post_processings(
+    job: Job, solver: Solver, views: Views, X: Array, tracker: Array | None
+) -> dict[str, Array]:
+    """The factors N of ``X -> X N`` by the suffix of their columns: the paper's post-processing and the exact one."""
+    if not solver.joint_constraint:
+        return {}
+    K = metrics.cross_moments(X, covariance_of(job.dataset, job.protocol.centred), views.sizes)
+    approximate = tracker if tracker is not None else _minibatch_constraint(job, views, X)
+    return {
+        "_post": metrics.orthogonalise(approximate)[0],
+        "_orth": metrics.orthogonalise(metrics.constraint(K))[0],
+    }
+
+
+def evaluate(
+    job: Job, solver: Solver, views: Views, X: Array, post: Mapping[str, Array] | None = None
+) -> pd.DataFrame:
+    """Metrics of every lane before and after the post-processings `post`, and its status.
 
     ``quality`` is what the rule for step sizes weighs against Fea: PCC in classical CCA, else Fval as a share of
     its ``bound``.
@@ -93,51 +136,44 @@ def evaluate(block: Block, solver: Solver[Any], views: Views, X: Array, tracker:
     post-processing where its p-by-p matrix is not positive definite.  Correlations are of centred variables, so
     PCC is that of the centred data also where the solver saw them raw; Fea and Fval are those of its own problem.
     """
-    merit = make_merit(block.merit, block.mu)
-    K = metrics.compress(X, covariance_of(block.dataset, block.centred), views.sizes)
+    merit = make_merit(job.merit, job.protocol.mu)
+    K = metrics.cross_moments(X, covariance_of(job.dataset, job.protocol.centred), views.sizes)
     fea = metrics.feasibility(K)
-    finite = np.isfinite(fea) & ((fea <= DIVERGED_FEA) | (not solver.joint))
+    finite = np.isfinite(fea) & ((fea <= DIVERGED_FEA) | (not solver.joint_constraint))
     K[:, :, ~finite] = np.nan
     columns: dict[str, Array] = {"status": np.where(finite, "done", "diverged")}
-    factors = {"": np.broadcast_to(np.eye(block.p), metrics.constraint(K).shape)}
-    if solver.joint:
-        approximate = tracker if tracker is not None else _minibatch_constraint(block, views, X)
-        factors["_post"] = metrics.orthogonalise(approximate)[0]
-        factors["_orth"] = metrics.orthogonalise(metrics.constraint(K))[0]
+    factors = {"": np.broadcast_to(np.eye(job.p), metrics.constraint(K).shape), **(post or {})}
     for suffix, factor in factors.items():
-        form = metrics.transform(K, factor)
+        form = metrics.congruence(K, factor)
         columns["fval" + suffix] = metrics.objective(form, merit)
-        if solver.joint:
+        if solver.joint_constraint:
             columns["fea" + suffix] = metrics.feasibility(form)
-            if suffix != "_orth":  # there both are rounding
+            if post and suffix != "_orth":  # there both are rounding
                 columns["fea_spectral" + suffix] = metrics.spectral_feasibility(form)
     if views.n_views == 2:
-        attainable = eigenvalues_of(block.dataset)[: block.p].sum()  # the denominator of PCC
-        centred = K if block.centred else metrics.compress(X, covariance_of(block.dataset), views.sizes)
+        attainable = eigenvalues_of(job.dataset)[: job.p].sum()  # the denominator of PCC
+        centred = K if job.protocol.centred else metrics.cross_moments(X, covariance_of(job.dataset), views.sizes)
         centred[:, :, ~finite] = np.nan
         for suffix, factor in factors.items():
-            columns["pcc" + suffix] = metrics.tcc(metrics.transform(centred, factor)) / attainable
-        columns["pcc_paired"] = metrics.paired_correlations(centred) / attainable
-    eigenvalues = eigenvalues_of(block.dataset, block.centred)
-    bound = metrics.objective_bound(eigenvalues, block.p, views.n_views, merit)
+            columns["pcc" + suffix] = metrics.tcc(metrics.congruence(centred, factor)) / attainable
+        if post is not None:
+            columns["pcc_paired"] = metrics.paired_correlations(centred) / attainable
+    eigenvalues = eigenvalues_of(job.dataset, job.protocol.centred)
+    bound = metrics.objective_bound(eigenvalues, job.p, views.n_views, merit)
     classical = views.n_views == 2 and merit.name == "identity"
     columns["quality"] = columns["pcc"] if classical else columns["fval"] / bound
     return pd.DataFrame(columns).assign(bound=bound)
 
 
-def key_of(block: Block) -> str:
-    """Content key of a block on the data as they are on this machine."""
-    return records.content_key(block, data_key(views_of(block.dataset, block.centred)), code_of_block(block))
+def key_of(job: Job) -> str:
+    """Content key of a job on the data as they are on this machine, sixteen hex digits."""
+    return records.content_key(job, *origin(job))
 
 
-def code_of_block(block: Block) -> str:
-    """Digest of the code that the numbers of a block come from."""
-    return code_digest(SOLVERS[block.solver].__module__, MERITS[block.merit].__module__)
-
-
-def trace_steps(steps: int, points: int) -> list[int]:
-    """Numbers of the steps at which a pass of `steps` is looked at: its start and `points` more, or none."""
-    return sorted({round(k * steps / points) for k in range(points + 1)}) if points else []
+def origin(job: Job) -> tuple[str, str]:
+    """What a job's numbers come from besides its settings, in words that two machines can compare: code and data."""
+    code = f"numerics {NUMERICS}, {job.solver} {SOLVERS[job.solver].version}"
+    return code, data_key(views_of(job.dataset, job.protocol.centred))
 
 
 def data_key(views: Views) -> str:
@@ -146,36 +182,31 @@ def data_key(views: Views) -> str:
 
 
 def _kept(what: str, views: Views, make: Callable[[Views], Array]) -> Array:
-    key = hashlib.sha256(f"{data_key(views)} {code_digest()}".encode()).hexdigest()[:16]
-    path = KEPT / f"{views.name}-{what}-{key}.npy"
-    return kept_array(path, lambda: make(views))
+    key = hashlib.sha256(f"{data_key(views)} {NUMERICS}".encode()).hexdigest()[:16]
+    return kept_array(KEPT / f"{views.name}-{what}-{key}.npy", lambda: make(views))
 
 
-def _minibatch_constraint(block: Block, views: Views, X: Array) -> Array:
+def _problem(job: Job, views: Views) -> SampledGCCA:
+    return SampledGCCA(views.sizes, make_merit(job.merit, job.protocol.mu))
+
+
+def _minibatch_constraint(job: Job, views: Views, X: Array) -> Array:
     """``X' M^ X`` on one random minibatch, for the solvers that track nothing."""
-    seed = None if block.order is None else [block.order, 3]
-    Z = next(views.batches(block.batch_size, seed, np.float64))
-    problem = SampledGCCA(views.sizes, make_merit(block.merit, block.mu))
+    seed = None if job.order is None else [job.order, 3]
+    Z = next(views.batches(job.batch_size, seed, np.float64))
+    problem = _problem(job, views)
     with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
-        return problem.constraint(problem.project(Z, X.astype(np.float64)))
+        return problem.constraint(problem.scores(Z[None], X.astype(np.float64))[0])
 
 
-def _complete(frame: pd.DataFrame, block: Block, views: Views, outcome: Outcome) -> pd.DataFrame:
+def _complete(frame: pd.DataFrame, job: Job, views: Views, seconds: float) -> pd.DataFrame:
+    numbers = frame.select_dtypes("float").columns
+    frame = frame.assign(**{name: records.rounded(frame[name]) for name in numbers})
     constant = {
-        "dataset": block.dataset,
-        "merit": block.merit,
-        "batch_size": block.batch_size,
-        "p": block.p,
-        "solver": block.solver,
-        "role": block.role,
-        "variant": block.variant,
-        "beta": block.beta,
-        "order": np.nan if block.order is None else block.order,
-        "lanes": block.lanes,
-        "block_seconds": outcome.seconds,
-        "provenance": views.provenance.kind,
-        "key": key_of(block),
-    }
+        **{name: getattr(job, name) for name in ("dataset", "merit", "batch_size", "p", "solver", "role", "variant")},
+        "beta": job.protocol.beta, "order": np.nan if job.order is None else job.order, "lanes": job.lanes,
+        "block_seconds": seconds, "provenance": views.provenance.kind, "key": key_of(job),
+    }  # fmt: skip
     frame = frame.assign(**constant)
     unknown = sorted(set(frame) - set(records.COLUMNS))
     if unknown:

@@ -1,4 +1,4 @@
-"""Where blocks are computed: in processes of this machine, or by the workers of a Dask cluster.
+"""Where jobs are computed: in processes of this machine, or by the workers of a Dask cluster.
 
 Both go through joblib, so the caller does not know which.  Results come back as they are finished, and the process
 that asked for them writes them: workers need not share a file system with it.  A Dask worker that is lost loses
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from joblib import Parallel, delayed, parallel_config
 from joblib._dask import DaskDistributedBackend
 
-from cdfsg.paper.experiments import Block
+from cdfsg.paper.experiments import Job
 
 _PATIENCE = 10
 """Seconds to wait for an answer of the scheduler, and then for its first worker."""
@@ -25,12 +25,12 @@ _PATIENCE = 10
 R = TypeVar("R")
 
 
-def each(compute: Callable[[Block, str], R], tasks: Sequence[tuple[Block, str]], jobs: int) -> Iterator[R]:
-    """Results of ``compute(*task)`` as they are finished, by `jobs` processes or, within `cluster`, by its workers."""
+def each(compute: Callable[[Job, str], R], tasks: Sequence[tuple[Job, str]], processes: int) -> Iterator[R]:
+    """Results of ``compute(*task)`` as they are finished, by that many processes or, within `cluster`, by its workers."""
     if tasks:
         # All are handed over at once, so that workers that join a cluster later find some left.
         parallel = Parallel(
-            n_jobs=min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1, pre_dispatch="all",
+            n_jobs=min(processes, len(tasks)), return_as="generator_unordered", batch_size=1, pre_dispatch="all",
             temp_folder=tempfile.gettempdir(),  # never used; by default an empty one is made, and a kill leaves it
         )  # fmt: skip
         yield from parallel(delayed(compute)(*task) for task in tasks)
@@ -78,8 +78,8 @@ def _connected(address: str) -> Any:
     if threads:
         client.close()
         raise ValueError(
-            f"Dask workers with several threads: {threads}; blocks that share a process share its BLAS threads, "
-            f"so start a process for each block by {start} --nworkers COUNT"
+            f"Dask workers with several threads: {threads}; jobs that share a process share its BLAS threads, "
+            f"so start a process for each job by {start} --nworkers COUNT"
         )
     return client
 
@@ -114,8 +114,8 @@ class _Workers(DaskDistributedBackend):  # type: ignore[misc]
         def tell(done: Any) -> None:
             error = done.exception()
             if error is not None:
-                [(_, (block, _), _)] = func.items
-                callback(ValueError(f"{block.describe()}: given up by Dask ({type(error).__name__}: {error})"))
+                [(_, (job, _), _)] = func.items
+                callback(ValueError(f"{job.describe()}: given up by Dask ({type(error).__name__}: {error})"))
 
         future.add_done_callback(tell)
         return future
@@ -132,21 +132,21 @@ class _Workers(DaskDistributedBackend):  # type: ignore[misc]
 class Progress:
     """Lines that read well in a log: what is done, how long it took, how long it will take."""
 
-    def __init__(self, missing: Sequence[Block], total: int) -> None:
+    def __init__(self, missing: Sequence[Job], total: int) -> None:
         self.missing = len(missing)
-        self.cost = sum(block.cost for block in missing)
+        self.cost = sum(job.cost for job in missing)
         self.began = self.spoke = time.monotonic()
         self.done = 0
         self.spent = 0.0
         if missing:
             kept = total - self.missing
-            print(f"{self.missing} of {total} blocks to run" + (f", {kept} kept" if kept else ""),
+            print(f"{self.missing} of {total} jobs to run" + (f", {kept} kept" if kept else ""),
                   file=sys.stderr, flush=True)  # fmt: skip
 
-    def report(self, block: Block, seconds: float) -> None:
-        """Say that a block is done, if the last line is two seconds old or it is the last block."""
+    def report(self, job: Job, seconds: float) -> None:
+        """Say that a job is done, if the last line is two seconds old or it is the last job."""
         self.done += 1
-        self.spent += block.cost
+        self.spent += job.cost
         now = time.monotonic()
         if now - self.spoke < 2 and self.done < self.missing:
             return
@@ -154,7 +154,7 @@ class Progress:
         left = max(0.0, elapsed * (self.cost - self.spent) / self.spent)
         print(
             f"[{self.done:3d}/{self.missing}] {elapsed:4.0f} s, about {left:3.0f} s left: "
-            f"{block.describe()}, {seconds:.1f} s",
+            f"{job.describe()}, {seconds:.1f} s",
             file=sys.stderr,
             flush=True,
         )

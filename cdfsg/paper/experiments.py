@@ -1,181 +1,32 @@
-"""Every setting of every table and figure, frozen.
+"""The experiments: one per table of the paper, each a list of stages that become jobs."""
 
-What the paper leaves unsaid is decided here, each choice with its reason, before any result is seen.  One choice lies
-with the data sets: pixels/255, and Mediamill as in its file, minus the column mean of the full data, for every solver
-and every metric.  Raw pixels match some printed rows but not the paper's Landing rows.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from cdfsg.solvers import SOLVERS
-
-# --- protocol -------------------------------------------------------------------------------------------
-
-BETA = 0.1
-"""Penalty parameter (Section 5.2 of the paper)."""
-
-MU = 0.05
-"""Huber threshold.  The paper does not print it; this value is what its printed Fval levels imply."""
-
-DIVERGED_FEA = 10.0
-"""A run has diverged if an entry is not finite or the exact feasibility violation exceeds this."""
-
-BETAS = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Penalty parameters of the robustness figures.  The paper does not print its own; these go from far below 3/2 times
-the largest canonical correlation, where h is unbounded below (for the identity merit), to where the step sizes are too
-long for the penalty's curvature."""
-
-ELIGIBLE_FEA = 1.0
-"""A grid cell is eligible only if every tuning run stays at or below this feasibility violation."""
-
-GRID = tuple(product((1 / 2, 1 / 4, 1 / 8), (0.1, 0.01, 0.001, 0.5, 0.05, 0.005)))
-"""(s1, s2) of CDFSG and CDFSG-Ada, the paper's 18 points; alpha = s2 and b = s2 / s1."""
-
-LANDING_GRID = tuple(product((0.1, 0.01, 0.001, 0.5, 0.05, 0.005), (0.5, 1.0, 2.0)))
-"""(eta, omega) of the tuned Landing: the same budget of 18 points; the authors' two omegas and a half."""
-
-LANDING_FIXED = {"fixed": (0.01, 2.0), "authors": (0.16, 0.5)}
-"""Landing with fixed settings.  "fixed": eta and omega as its authors print them, on pixels/255.  "authors": the
-same step in our units, since scaling data by a turns (eta, omega) into (a^4 eta, omega / a^2), and theirs are
-scaled to [-1, 1]."""
-
-RSG_PLUS_PUBLISHED = (0.1, 0.01)
-"""(eta_q, eta_t) of RSG+ as its authors print them."""
-
-RSG_PLUS_GRID = tuple(product((0.5, 0.1, 0.05, 0.01, 0.005, 0.001), (0.1, 0.01, 0.001)))
-"""(eta_q, eta_t) of the tuned RSG+: the same budget of 18 points around the published ones."""
-
-OURS = ("CDFSG", "CDFSG-Ada")
-"""The paper's own algorithms."""
-
-Setting = tuple[float, ...]
-"""A value of each of a solver's hyper-parameters."""
+from cdfsg.paper.protocols import (
+    BETA,
+    BETA_POINTS,
+    BETAS,
+    ENTRIES,
+    ORDERS,
+    OTHERS,
+    OURS,
+    REPORTED_ORDER,
+    REPORTED_STARTS,
+    TIMING_STARTS,
+    TRACE_POINTS,
+    TREATMENTS,
+    TUNING_SEEDS,
+    Protocol,
+    Setting,
+    entry_of,
+    treats,
+)
 
 
 @dataclass(frozen=True)
-class Entry:
-    """How a solver takes part in the experiments.
-
-    Attributes
-    ----------
-    grid : tuple of tuples
-        Settings among which the rule selects.  A solver without given settings reports runs at all of them.
-    given : mapping of str to tuple
-        Given settings by the name of the variant; the first stands for the solver in the verdicts.
-    in_file_order : tuple of str
-        Variants that read the rows at a stride through the file; the others draw an order.
-    """
-
-    grid: tuple[Setting, ...]
-    given: Mapping[str, Setting] = field(default_factory=dict)
-    in_file_order: tuple[str, ...] = ()
-
-    @property
-    def stands(self) -> str:
-        """The variant that stands for the solver in the verdicts; the others are shown beside it."""
-        return next(iter(self.given), "grid")
-
-
-ENTRIES = {
-    "CDFSG": Entry(GRID),
-    "CDFSG-Ada": Entry(GRID),
-    "Landing": Entry(LANDING_GRID, LANDING_FIXED),
-    "RSG+": Entry(RSG_PLUS_GRID, {"file": RSG_PLUS_PUBLISHED, "permuted": RSG_PLUS_PUBLISHED}, ("file",)),
-}
-"""The paper's solvers.  RSG+ is judged as its authors' code reads the data, at a stride through the file."""
-
-OTHERS = tuple(name for name in SOLVERS if name not in ENTRIES)
-"""Registered solvers that the paper does not have."""
-
-
-def entry_of(solver: str) -> Entry:
-    """The entry of a solver; one that the paper does not have is treated like the paper's own, on its own grid.
-
-    Raises
-    ------
-    ValueError
-        If such a solver has no `grid`, or one whose points are not a value per setting.
-    """
-    if solver in ENTRIES:
-        return ENTRIES[solver]
-    kind = SOLVERS[solver]
-    grid = tuple(tuple(point) for point in getattr(kind, "grid", ()))
-    if not grid or any(len(point) != len(kind.settings) for point in grid):
-        raise ValueError(
-            f"the solver {solver!r} needs a class attribute `grid`, the settings to choose among: points with a value "
-            f"for each of {kind.settings}; got {getattr(kind, 'grid', None)!r}"
-        )
-    return Entry(grid)
-
-
-def stands_for(solver: str) -> str:
-    """The variant that stands for a solver in the verdicts."""
-    return entry_of(solver).stands
-
-REPORTED_ORDER = 1
-REPORTED_STARTS = tuple(range(1, 11))
-"""The ten reported runs differ in the initial point, as in the paper; they share one data order."""
-
-TUNING_SEEDS = ((101, 101), (102, 102), (103, 103))
-"""(data order, initial point) of the tuning runs, disjoint from the reported ones."""
-
-TRACE_POINTS = 60
-"""Points of a curve, spaced evenly over the pass."""
-
-BETA_POINTS = 20
-"""The same for the curves under each penalty parameter, of which there are many."""
-
-TIMING_STARTS = (1,)
-"""A timing run is one lane alone in its process; more than one would cost minutes at l = 20."""
-
-
-@dataclass(frozen=True)
-class Treatment:
-    """One other reading of the setting: what is changed of the protocol, and for which solvers.
-
-    Step sizes are selected anew under a treatment, by the same rule on the same grid.  A competitor keeps its given
-    settings.
-
-    Attributes
-    ----------
-    changes : dict
-        Fields of `Block` and their values.
-    solvers : tuple of str
-    every_p : bool
-        Whether it runs at every p of an experiment, or at the smallest only.
-    """
-
-    changes: dict[str, object]
-    solvers: tuple[str, ...] = OURS
-    every_p: bool = False
-
-
-TREATMENTS: dict[str, Treatment] = {
-    "raw": Treatment({"centred": False}, (*OURS, "Landing")),
-    "shared": Treatment({"shared": True}),
-    "file": Treatment({"shared": True, "order": None}),
-    **{
-        name: Treatment({"constants": (("singular", value),)}, ("RSG+",), every_p=True)
-        for name, value in {"inverse": "stop", "ridge": "ridge"}.items()
-    },
-    **{
-        f"{name}={value:g}": Treatment({"constants": ((name, value),)}, ("CDFSG-Ada",), every_p=True)
-        for name, values in {"eta1": (0.0, 0.99), "eta2": (0.9, 0.99), "epsilon": (1e-4, 1e-2)}.items()
-        for value in values
-    },
-}
-"""Ablations: the data without centring; one minibatch for theta and xi; the same with the rows at a stride through the
-file, which two independent streams cannot share; RSG+ with the published inverse of its blocks, and with a ridge, in
-place of the pseudo-inverse; and each of Ada's constants on either side of 0.9, 0.999, 1e-8."""
-
-ORDERS = tuple(range(1, 11))
-"""Data orders of the treatment "orders": one initial point and the selected settings, to see what the order does."""
-
-
-@dataclass(frozen=True)
-class Block:
+class Job:
     """Lanes that run together: the unit of work, of a file and of resumption.
 
     Attributes
@@ -186,19 +37,16 @@ class Block:
     role : str
         ``tuning``, ``reported``, ``trace`` or ``timing``.
     variant : str
-        Which settings: ``grid``, ``fixed``, ``authors``, ``tuned``, ``permuted``, ``file``; or a treatment.
+        Which settings: ``grid``, ``tuned``, or the name of given ones; or a treatment.
     order : int or None
-        Seed of the data order; None takes the rows at a stride through the file, see `Views.batch_indices`.
+        Seed of the data order; None takes the rows at a stride through the file.
     starts : tuple of int
         Seeds of the initial points.
     settings : tuple of tuples
         The solver's hyper-parameters; every start runs with each of them.
-    shared : bool
-        One minibatch for theta and xi.
-    centred : bool
-        Whether the data's mean is subtracted.
-    constants : tuple of (str, float or str)
-        Parameters of the solver that differ from its defaults, each a pair of its name and its value.
+    protocol : Protocol
+    trace_points : int
+        Points of a curve; 0 evaluates the last iterates only.
     """
 
     dataset: str
@@ -210,32 +58,99 @@ class Block:
     variant: str
     order: int | None
     starts: tuple[int, ...]
-    settings: tuple[tuple[float, ...], ...]
-    shared: bool = False
-    centred: bool = True
-    constants: tuple[tuple[str, float | str], ...] = ()
-    beta: float = BETA
-    mu: float = MU
+    settings: tuple[Setting, ...]
+    protocol: Protocol = Protocol()
     trace_points: int = 0
 
     @property
     def lanes(self) -> int:
-        """Number of runs in the block."""
+        """Number of runs in the job."""
         return len(self.starts) * len(self.settings)
 
     @property
     def cost(self) -> float:
-        """Relative work, to start the longest blocks first."""
+        """Relative work, to start the longest jobs first."""
         return self.p * self.lanes * (1 + 40 / self.batch_size) + 2000 / self.batch_size
 
     def describe(self) -> str:
         """One line for a log."""
         lanes = f"{self.lanes} lane" + ("s" if self.lanes > 1 else "")
-        beta = f" beta={self.beta:g}" if self.beta != BETA else ""
+        beta = f" beta={self.protocol.beta:g}" if self.protocol.beta != BETA else ""
         return (
             f"{self.dataset} {self.merit} l={self.batch_size} p={self.p} {self.solver}{beta} "
             f"{self.role}/{self.variant}, {lanes}"
         )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the tuning runs decide.
+
+    Attributes
+    ----------
+    selected : mapping
+        (treatment, batch size, p, solver) to the selected setting; a missing key means that no point of the grid was
+        eligible, and then nothing is run there.
+    near : mapping
+        (batch size, p, solver) to the points of the grid that are near a printed row, whose ten runs are wanted too.
+    """
+
+    selected: Mapping[tuple[str, int, int, str], Setting] = field(default_factory=dict)
+    near: Mapping[tuple[int, int, str], tuple[Setting, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Jobs of one kind: which settings run, under which protocol, at which places.
+
+    Attributes
+    ----------
+    role : str
+        As in `Job`.
+    at : {"grid", "given", "selected", "headline"}
+        All points of the grid, for tuning; the given settings; those that the tuning runs under the same treatment
+        select; or those that stand for the solver in the verdicts.
+    part : str
+        File of the records: empty for the table's own, else "betas" or "ablations".
+    name : str
+        Treatment, or "orders"; empty for none.
+    protocol : Protocol
+    ours : bool
+        Whether the paper's own algorithms alone take part.
+    panel, smallest_p : bool
+        Whether it is at the batch size of the figure panels only, and at the smallest p only.
+    trace_points : int
+    starts, orders : tuple of int
+        In place of those of the experiment.
+    """
+
+    role: str
+    at: str
+    part: str = ""
+    name: str = ""
+    protocol: Protocol = Protocol()
+    ours: bool = False
+    panel: bool = False
+    smallest_p: bool = False
+    trace_points: int = 0
+    starts: tuple[int, ...] = ()
+    orders: tuple[int, ...] = (REPORTED_ORDER,)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it needs what the tuning runs select."""
+        return self.at in ("selected", "headline")
+
+
+TABLE = (
+    Stage("tuning", "grid"),
+    Stage("reported", "given"),
+    Stage("reported", "selected"),
+    Stage("trace", "given", panel=True, trace_points=TRACE_POINTS),
+    Stage("trace", "selected", panel=True, trace_points=TRACE_POINTS),
+    Stage("timing", "headline", starts=TIMING_STARTS),
+)
+"""The stages behind every table and its panels.  The time does not depend on the step sizes."""
 
 
 @dataclass(frozen=True)
@@ -276,138 +191,77 @@ class Experiment:
 
     @property
     def own_treatments(self) -> list[str]:
-        """The treatments under which CDFSG or CDFSG-Ada run."""
-        return [name for name in self.treatments if name in TREATMENTS and set(OURS) & set(TREATMENTS[name].solvers)]
+        """The treatments under which the paper's own algorithms run."""
+        return [name for name in self.treatments if name in TREATMENTS and any(treats(name, s) for s in OURS)]
 
-    def first_stage(self) -> list[Block]:
-        """Blocks that need no earlier result: tuning and the reported runs with given settings."""
-        return [block for base in self._bases() for block in _first_stage(self, base)]
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Files of its records: the table's own, and further ones."""
+        return ("", *(("betas",) if self.betas else ()), *(("ablations",) if self.treatments else ()))
 
-    def second_stage(self, selected: dict[tuple[int, int, str], tuple[float, ...]]) -> list[Block]:
-        """Blocks at selected settings: the tuned Landing, the curves and the timing runs.
+    def stages(self, part: str = "") -> tuple[Stage, ...]:
+        """The plan of one of `parts`."""
+        return {"": TABLE, "betas": self._beta_stages(), "ablations": self._ablation_stages()}[part]
 
-        Parameters
-        ----------
-        selected : dict
-            (batch size, p, solver) to the selected settings; a missing key means that no grid cell was
-            eligible, and then nothing is run there.
-        """
-        blocks = []
-        for base in self._bases():
-            for final in _final(base, selected):
-                if final.variant == "tuned":
-                    blocks.append(final)
-                if base.batch_size == self.trace_batch_size:
-                    blocks.append(replace(final, role="trace", trace_points=TRACE_POINTS))
-                if final.variant == stands_for(base.solver):  # the time does not depend on the step sizes
-                    blocks += [replace(final, role="timing", starts=(start,)) for start in TIMING_STARTS]
-        return blocks
+    def _beta_stages(self) -> tuple[Stage, ...]:
+        """Curves under every penalty parameter, at the settings selected for the paper's."""
+        panel = Stage("trace", "selected", "betas", ours=True, panel=True, smallest_p=True, trace_points=BETA_POINTS)
+        return tuple(replace(panel, protocol=Protocol(beta=beta)) for beta in self.betas)
 
-    def ablation_tuning(self) -> list[Block]:
-        """Tuning runs of CDFSG and CDFSG-Ada under every treatment."""
-        return [
-            block
-            for name, base in self._treated()
-            if base.solver in OURS
-            for block in _tuning(self, replace(base, variant=name))
-        ]
+    def _ablation_stages(self) -> tuple[Stage, ...]:
+        """Tuning and reported runs under every treatment, and one run under each of `ORDERS` without any."""
+        stages = []
+        for name in self.treatments:
+            treated = Stage("reported", "selected", "ablations", name, ours=True, smallest_p=True)
+            if name == "orders":
+                stages.append(replace(treated, orders=ORDERS, starts=self.starts[:1]))
+                continue
+            # A solver's own constants are cheap to vary at every p.
+            treated = replace(treated, protocol=TREATMENTS[name], smallest_p=not TREATMENTS[name].constants)
+            stages += [replace(treated, role="tuning", at="grid"), treated, replace(treated, at="given", ours=False)]
+        return tuple(stages)
 
-    def ablation_runs(
-        self,
-        selected: dict[tuple[int, int, str], tuple[float, ...]],
-        treated: dict[str, dict[tuple[int, int, str], tuple[float, ...]]],
-    ) -> list[Block]:
-        """Reported runs under every treatment, and one run under each of `ORDERS` without any.
+    def jobs(self, stages: Sequence[Stage], plan: Plan | None = None) -> list[Job]:
+        """The jobs of some stages; those that wait for a plan have none without it."""
+        plan = plan or Plan()
+        return [job for stage in stages for base in self._bases(stage) for job in self._jobs(stage, base, plan)]
 
-        Parameters
-        ----------
-        selected : dict
-            Settings selected without a treatment, as for `second_stage`.
-        treated : dict
-            Treatment to the settings selected under it.
-        """
-        blocks = []
-        for name, base in self._treated():
-            key = (base.batch_size, base.p, base.solver)
-            if base.solver not in OURS:
-                blocks += [replace(given, variant=f"{name} {given.variant}") for given in _given(base)]
-            elif key in treated.get(name, {}):
-                blocks.append(replace(base, variant=name, settings=(treated[name][key],)))
-        if "orders" in self.treatments:
-            blocks += [
-                replace(base, variant="orders", order=order, starts=base.starts[:1], settings=(selected[key],))
-                for base in self._bases()
-                for key in [(base.batch_size, base.p, base.solver)]
-                for order in ORDERS
-                if base.solver in OURS and base.p == min(self.ps) and key in selected
-            ]
-        return blocks
+    def _jobs(self, stage: Stage, base: Job, plan: Plan) -> Iterator[Job]:
+        entry, place = entry_of(base.solver), (base.batch_size, base.p, base.solver)
+        in_file_order = stage.protocol.in_file_order
+        if stage.at == "grid":
+            for order, start in self.tuning_seeds:
+                drawn = None if in_file_order else order
+                yield replace(base, order=drawn, starts=(start,), settings=entry.grid, variant=stage.name or "grid")
+        elif stage.at == "given" or (stage.at == "headline" and entry.given):
+            for variant, setting in entry.given.items():
+                if stage.at == "given" or variant == entry.headline_variant:
+                    drawn = None if variant in entry.in_file_order else base.order
+                    named = f"{stage.name} {variant}".strip()
+                    yield replace(base, order=drawn, settings=(setting,), variant=named)
+        else:
+            treatment = stage.name if stage.name in TREATMENTS else ""
+            chosen = [plan.selected[treatment, *place]] if (treatment, *place) in plan.selected else []
+            if stage.role == "reported" and not stage.name and not entry.given:
+                chosen += [point for point in plan.near.get(place, ()) if point not in chosen]
+            variant = stage.name or ("tuned" if entry.given else "grid")
+            for order in stage.orders if chosen else ():
+                drawn = None if in_file_order else order
+                yield replace(base, order=drawn, settings=tuple(chosen), variant=variant)
 
-    def beta_stage(self, selected: dict[tuple[int, int, str], tuple[float, ...]]) -> list[Block]:
-        """Curves of CDFSG and CDFSG-Ada under every penalty parameter of `betas`, at the settings selected for `BETA`.
-
-        They are at the batch size of the figure panels and the smallest p.
-        """
-        return [
-            replace(
-                base, role="trace", variant="grid", settings=(selected[key],), trace_points=BETA_POINTS, beta=beta
-            )
-            for base in self._bases()
-            for key in [(base.batch_size, base.p, base.solver)]
-            for beta in self.betas
-            if base.solver in OURS and key in selected
-            and base.batch_size == self.trace_batch_size and base.p == min(self.ps)
-        ]  # fmt: skip
-
-    def _treated(self) -> Iterator[tuple[str, Block]]:
-        for name, base in product([n for n in self.treatments if n in TREATMENTS], self._bases()):
-            treatment = TREATMENTS[name]
-            if base.solver in treatment.solvers and (treatment.every_p or base.p == min(self.ps)):
-                yield name, replace(base, **treatment.changes)  # type: ignore[arg-type]
-
-    def _bases(self) -> Iterator[Block]:
+    def _bases(self, stage: Stage) -> Iterator[Job]:
         for l, p, solver in product(self.batch_sizes, self.ps, self.solvers):  # noqa: E741
-            yield Block(
-                self.dataset, self.merit, l, p, solver, "reported", "grid", REPORTED_ORDER, self.starts, ()
-            )
-
-
-def _first_stage(experiment: Experiment, base: Block) -> list[Block]:
-    reported = _given(base) or [replace(base, settings=entry_of(base.solver).grid)]
-    return _tuning(experiment, base) + reported
-
-
-def _given(base: Block) -> list[Block]:
-    """Runs at the given settings of a solver; none where it has a grid alone."""
-    entry = entry_of(base.solver)
-    return [
-        replace(
-            base, variant=variant, settings=(setting,), order=None if variant in entry.in_file_order else base.order
-        )
-        for variant, setting in entry.given.items()
-    ]
-
-
-def _tuning(experiment: Experiment, base: Block) -> list[Block]:
-    """The whole grid from each tuning seed; where a treatment draws no order, at its stride through the file."""
-    return [
-        replace(
-            base,
-            role="tuning",
-            order=None if base.order is None else order,
-            starts=(start,),
-            settings=entry_of(base.solver).grid,
-        )
-        for order, start in experiment.tuning_seeds
-    ]
-
-
-def _final(base: Block, selected: dict[tuple[int, int, str], tuple[float, ...]]) -> list[Block]:
-    """Runs at the given settings of a solver and at the selected ones, if there are any."""
-    given = _given(base)
-    variant = "tuned" if given else "grid"
-    key = (base.batch_size, base.p, base.solver)
-    return given + ([replace(base, variant=variant, settings=(selected[key],))] if key in selected else [])
+            entry = entry_of(solver)
+            if (
+                (not stage.panel or l == self.trace_batch_size)
+                and (not stage.smallest_p or p == min(self.ps))
+                and (not stage.ours or entry.ours)
+                and (stage.name not in TREATMENTS or (solver in ENTRIES and treats(stage.name, solver)))
+            ):
+                yield Job(
+                    self.dataset, self.merit, l, p, solver, stage.role, "", REPORTED_ORDER,
+                    stage.starts or self.starts, (), stage.protocol, stage.trace_points,
+                )  # fmt: skip
 
 
 _TREATED = {
@@ -423,7 +277,6 @@ _TREATED = {
 
 def _of_paper(table: str, dataset: str, merit: str, measure: str) -> Experiment:
     """One of the paper's result tables; they differ in the data, the merit and what they print."""
-    solvers = ("CDFSG", "CDFSG-Ada", "Landing")
     return Experiment(
         table=table,
         dataset=dataset,
@@ -431,7 +284,7 @@ def _of_paper(table: str, dataset: str, merit: str, measure: str) -> Experiment:
         measure=measure,
         batch_sizes=(20, 50, 100, 200),
         ps=(5, 10),
-        solvers=(*solvers, *(("RSG+",) if measure == "pcc" else ()), *OTHERS),
+        solvers=tuple(name for name in (*ENTRIES, *OTHERS) if measure in entry_of(name).measures),
         trace_batch_size=100,
         betas=BETAS if dataset == "mnist" else (),
         treatments=_TREATED.get((dataset, merit), ()),
@@ -458,7 +311,7 @@ QUICK = Experiment(
     measure="pcc",
     batch_sizes=(20, 100),
     ps=(2, 4),
-    solvers=("CDFSG", "CDFSG-Ada", "Landing", "RSG+", *OTHERS),
+    solvers=(*ENTRIES, *OTHERS),
     trace_batch_size=20,
     starts=(1, 2, 3),
     tuning_seeds=((101, 101),),

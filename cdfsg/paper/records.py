@@ -1,150 +1,144 @@
 """Run records: their schema, content keys and files.
 
-A block's record is one CSV file named by its content key, written to a temporary name and renamed: a file that
-exists is complete, and a killed run loses only the blocks that were under way.  The key covers the block, the
-data's checksum and the source code of the numerics, so a record is never mistaken for that of another setting; the
-checksum in its last line reveals damage.  Published records are files without such a line, listed by `cdfsg.checksums`.
+A job's record in the cache is one CSV file named by its content key, written to a temporary name and renamed: a file
+that exists is complete, and a killed run loses only the jobs that were under way.  The key covers the job, the data's
+checksum and the version of the numerics, so a record is never mistaken for that of another setting; the checksum in
+its last line reveals damage.  Published records are compact, see `cdfsg.paper.archive`.
 """
 
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
-from cdfsg import checksums
 from cdfsg.files import Damaged, read_sealed, write_sealed
-from cdfsg.paper.experiments import DIVERGED_FEA, Block
+from cdfsg.paper.experiments import Job
+from cdfsg.paper.protocols import DIVERGED_FEA, Protocol
 from cdfsg.solvers import SOLVERS
 
 SETTINGS = tuple(dict.fromkeys(name for solver in SOLVERS.values() for name in solver.settings))
 """Hyper-parameters of the registered solvers: a record has a column of each, empty where a solver has none of it."""
 
-COLUMNS = (
-    "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "start",
-    *SETTINGS, "samples", "status", "stopped_at",
-    "quality", "bound", "pcc", "pcc_paired",
+JOB = (
+    "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "bound", "lanes", "provenance",
+)  # fmt: skip
+"""Columns that are the same in all rows of a job."""
+
+RUN = (
+    "start", *SETTINGS, "samples", "status", "stopped_at", "quality", "pcc", "pcc_paired",
     "fval", "fea", "fea_spectral", "pcc_post", "fea_post", "fea_spectral_post", "fval_post",
     "pcc_orth", "fea_orth", "fval_orth",
-    "lanes", "block_seconds", "provenance", "key",
 )  # fmt: skip
-"""Columns of a record: one row per run, or per run and point of a curve."""
+"""Columns that differ: one row per run, or per run and point of a curve."""
+
+COLUMNS = ("key", *JOB, *RUN, "block_seconds")
+"""Columns of a record; the last is the wall time of its job."""
 
 SAME_RUN = ["batch_size", "p", "solver", "variant", *SETTINGS]
 """Columns that the runs of one cell of a grid share."""
 
-_TEXT = ("dataset", "merit", "solver", "role", "variant", "status", "provenance", "key")
-
-_ONE_ROW = ["key", "samples", "start", *SETTINGS]
-"""Columns that tell any two rows apart."""
-
 VOLATILE = ("block_seconds",)
 """Columns that differ between two runs of the same code: wall times."""
 
+_TEXT = {"dataset", "merit", "solver", "role", "variant", "status", "provenance", "key"}
+_ONE_ROW = ["key", "samples", "start", *SETTINGS]
 
-def content_key(block: Block, data: str, code: str) -> str:
-    """Sixteen hex digits that name a block's record; `data` and `code` are words that tell any two apart."""
-    content = json.dumps([asdict(block), DIVERGED_FEA, data, code], sort_keys=True)
+
+def content_key(job: Job, code: str, data: str) -> str:
+    """Sixteen hex digits that name a job's record; `code` and `data` are words that tell any two apart."""
+    settings = asdict(job)
+    changed = {name: value for name, value in settings.pop("protocol").items() if value != getattr(Protocol(), name)}
+    # A choice that is added to the protocol later leaves the keys of the others as they are.
+    content = json.dumps([settings, changed, DIVERGED_FEA, code, data], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
+def rounded(numbers: pd.Series) -> pd.Series:
+    """Numbers to eight significant digits: what is behind them is rounding of single precision."""
+    return numbers.map("{:.8g}".format).astype(float)
+
+
 def write(frame: pd.DataFrame, path: Path) -> None:
-    """Write the record of a block as sealed CSV, floats at full precision.
+    """Write the record of a job as sealed CSV.
 
     Raises
     ------
     ValueError
         If the columns are not `COLUMNS`.
     """
-    write_sealed(path, _text(frame))
+    require_columns(frame)
+    write_sealed(path, frame.to_csv(index=False, lineterminator="\n"))
 
 
-def publish(frame: pd.DataFrame, path: Path) -> None:
-    """Write records as plain CSV whose checksum the folder's list has.
-
-    Raises
-    ------
-    ValueError
-        If the columns are not `COLUMNS`.
-    """
-    checksums.write(path, _text(frame))
-
-
-def _text(frame: pd.DataFrame) -> str:
+def require_columns(frame: pd.DataFrame) -> None:
+    """Raise ValueError unless the columns are `COLUMNS`."""
     if tuple(frame.columns) != COLUMNS:
         odd = set(frame.columns).symmetric_difference(COLUMNS)
         raise ValueError(f"records need exactly the columns of the schema in order; differing: {sorted(odd)}")
-    text: str = frame.to_csv(index=False, lineterminator="\n")
-    return text
-
-
-def _is_complete(frame: pd.DataFrame) -> bool:
-    """Whether every block has all its lanes at each of its points, each once, and numbers where numbers belong."""
-    numbers = frame.drop(columns=list(_TEXT))
-    if frame.empty or not all(pd.api.types.is_numeric_dtype(kind) for kind in numbers.dtypes):
-        return False
-    if not frame["key"].str.fullmatch("[0-9a-f]{16}", na=False).all():
-        return False
-    if not frame["status"].isin(["done", "diverged"]).all():
-        return False
-    if frame.duplicated(_ONE_ROW).any():
-        return False
-    points = frame.groupby(["key", "samples"])["lanes"].agg(["size", "min", "max"])
-    return bool((points["size"] == points["min"]).all() and (points["min"] == points["max"]).all())
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
-    """Read and join the records of blocks; an empty frame with the schema's columns where there is none.
+    """Read and join the records of jobs; an empty frame with the schema's columns where there is none.
 
     Raises
     ------
     Damaged
         If a file is not a record or not all of it is there; the message names it.
     """
-    return _joined(paths, read_sealed, "delete it and run again")
+    frames = []
+    for path in paths:
+        remedy = "delete it and run again"
+        try:
+            frames.append(complete(table(read_sealed(path, remedy), COLUMNS, path, remedy), path, remedy))
+        except FileNotFoundError as error:
+            raise Damaged(f"{path} is not a readable record ({error}); {remedy}") from error
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
 
 
-def read_published(paths: Iterable[Path], make: str) -> pd.DataFrame:
-    """Read and join published records, as `read`; `make` is the command that writes them.
+def table(data: bytes, columns: tuple[str, ...], path: Path, remedy: str) -> pd.DataFrame:
+    """A table of some of the schema's columns; those of settings may be missing, as of solvers that came later.
 
     Raises
     ------
     Damaged
-        If a file is not a record, not all of it is there, or its checksum is another one; the message names it.
+        If it is none, or has other columns.
     """
-    remedy = f"take back both with git checkout, or delete it and make it with: {make}"
-    return _joined(paths, checksums.read, remedy)
+    try:
+        frame = pd.read_csv(io.BytesIO(data), dtype={"key": str})  # a key can look like a number
+    except ValueError as error:
+        raise Damaged(f"{path} is not a readable record ({error}); {remedy}") from error
+    if tuple(frame.columns) != tuple(name for name in columns if name in frame or name not in SETTINGS):
+        foreign = [name for name in frame if name not in columns]
+        missing = [name for name in columns if name not in frame and name not in SETTINGS]
+        words = [f"without {', '.join(missing)}"] if missing else []
+        if foreign:
+            words.append(f"with {', '.join(foreign)}, which this version does not know: it may be of a later one")
+        odd = f" ({'; '.join(words) or 'in another order'})"
+        raise Damaged(f"{path} does not have the columns of a record{odd}; {remedy}")
+    return frame.reindex(columns=list(columns))
 
 
-def _joined(paths: Iterable[Path], content: Callable[[Path, str], bytes], remedy: str) -> pd.DataFrame:
-    frames = []
-    for path in paths:
-        try:
-            data = content(path, remedy)
-            frame = pd.read_csv(io.BytesIO(data), dtype={"key": str})  # a key can look like a number
-        except Damaged:
-            raise
-        except (ValueError, OSError) as error:
-            raise Damaged(f"{path} is not a readable record ({error}); {remedy}") from error
-        if tuple(frame.columns) != tuple(name for name in COLUMNS if name in frame or name not in SETTINGS):
-            raise Damaged(f"{path} does not have the columns of a record{_odd(frame)}; {remedy}")
-        frame = frame.reindex(columns=list(COLUMNS))  # settings of solvers that came later are empty
-        if not _is_complete(frame):
-            raise Damaged(f"{path} is cut short or damaged, or has a row twice; {remedy}")
-        frames.append(frame)
-    if not frames:
-        return pd.DataFrame(columns=list(COLUMNS))
-    return pd.concat(frames, ignore_index=True)
+def complete(frame: pd.DataFrame, path: Path, remedy: str) -> pd.DataFrame:
+    """The records, if every job has all its lanes at each of its points, each once, and numbers where they belong.
 
-
-def _odd(frame: pd.DataFrame) -> str:
-    """What is wrong with the columns of a table, in words; the columns are the schema, and it has no other number."""
-    foreign = [name for name in frame if name not in COLUMNS]
-    missing = [name for name in COLUMNS if name not in frame and name not in SETTINGS]
-    words = [f"without {', '.join(missing)}"] if missing else []
-    if foreign:
-        words.append(f"with {', '.join(foreign)}, which this version does not know: it may be of a later one")
-    return f" ({'; '.join(words) or 'in another order'})"
+    Raises
+    ------
+    Damaged
+        Otherwise.
+    """
+    numbers = frame.drop(columns=[name for name in frame if name in _TEXT])
+    points = frame.groupby(["key", "samples"])["lanes"].agg(["size", "min", "max"])
+    if (
+        frame.empty
+        or not all(pd.api.types.is_numeric_dtype(kind) for kind in numbers.dtypes)
+        or not frame["key"].str.fullmatch("[0-9a-f]{16}", na=False).all()
+        or not frame["status"].isin(["done", "diverged"]).all()
+        or frame.duplicated(_ONE_ROW).any()
+        or not ((points["size"] == points["min"]) & (points["min"] == points["max"])).all()
+    ):
+        raise Damaged(f"{path} is cut short or damaged, or has a row twice; {remedy}")
+    return frame

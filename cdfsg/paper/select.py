@@ -1,11 +1,19 @@
-"""Summaries of the runs of a grid cell, the selection rule and attainability."""
+"""Summaries of the runs of a grid cell, the selection rule, and which points of the grid are near the paper."""
 
 import numpy as np
 import pandas as pd
 
 from cdfsg.linalg import Array
-from cdfsg.paper.experiments import ELIGIBLE_FEA
+from cdfsg.paper.experiments import Experiment, Plan
+from cdfsg.paper.protocols import ELIGIBLE_FEA, Setting, headline_variant
 from cdfsg.paper.records import SAME_RUN, SETTINGS
+from cdfsg.paper.results.reported import distances, load_rows
+
+ROW = ["batch_size", "p", "solver"]
+"""Columns that name a row of a table."""
+
+NEAR = 2.0
+"""Tolerances within which a point's tuning runs must be of a printed row, for its ten runs to be wanted."""
 
 METRICS = (
     "quality", "pcc", "pcc_paired", "fval", "fea", "fea_spectral",
@@ -50,6 +58,31 @@ def select(runs: pd.DataFrame) -> dict[tuple[int, int, str], tuple[float, ...]]:
         best = group.loc[(group["quality"] - group["fea"].fillna(0)).idxmax()]
         chosen[int(batch_size), int(p), str(solver)] = settings_of(best)
     return chosen
+
+
+def plan(experiment: Experiment, runs: pd.DataFrame) -> Plan:
+    """What the tuning runs among `runs` decide: selections under every treatment, and points near a printed row."""
+    tuning = runs[runs["role"] == "tuning"]
+    selected = {
+        ("" if variant == "grid" else str(variant), *place): setting
+        for variant, part in tuning.groupby("variant")
+        for place, setting in select(part).items()
+    }
+    near: dict[tuple[int, int, str], tuple[Setting, ...]] = {}
+    cells = summarise(tuning[tuning["variant"] == "grid"])
+    for place, targets in load_rows(experiment.table).items() if experiment.table else ():
+        mine = cells[(cells[ROW] == list(place)).all(axis=1)]
+        close = mine[distances(mine, targets) <= NEAR]
+        near[place] = tuple(settings_of(cell) for cell in close.itertuples())
+    return Plan(selected, near)
+
+
+def grid_cells(runs: pd.DataFrame) -> pd.DataFrame:
+    """Summaries of every point of the grids that stand for a solver: of the reported runs, else of the tuning runs."""
+    of_grid = runs[(runs["variant"] == "grid") & (runs["solver"].map(headline_variant) == "grid")]
+    parts = [summarise(of_grid[of_grid["role"] == role]) for role in ("reported", "tuning")]
+    cells = pd.concat(parts, ignore_index=True).drop_duplicates(SAME_RUN, ignore_index=True)
+    return cells
 
 
 def stands(cells: pd.DataFrame, runs: pd.DataFrame) -> Array:

@@ -3,14 +3,15 @@
 import numpy as np
 import pandas as pd
 
-from cdfsg.paper.experiments import ENTRIES, OURS, Experiment
-from cdfsg.paper.results.reported import printed
-from cdfsg.paper.results.verdicts import ROW, judge, printed_rows
-from cdfsg.paper.select import select, stands, summarise
+from cdfsg.paper.experiments import Experiment
+from cdfsg.paper.protocols import ENTRIES, OURS
+from cdfsg.paper.results.reported import load_rows, load_table
+from cdfsg.paper.results.verdicts import judge
+from cdfsg.paper.select import ROW, select, stands, summarise
 
 PROTOCOL = "protocol"
 """Name of the setting without any treatment."""
-RIVALS = tuple(entry.stands for entry in ENTRIES.values() if entry.given)
+RIVALS = tuple(entry.headline_variant for entry in ENTRIES.values() if entry.given)
 """Variants that stand for a competitor with given settings."""
 
 
@@ -28,7 +29,7 @@ def treated(experiment: Experiment, runs: pd.DataFrame, ablated: pd.DataFrame) -
     named = [(PROTOCOL, runs[(runs["variant"] == "grid") & runs["solver"].isin(OURS)])]
     ours = ablated[ablated["solver"].isin(OURS)]
     named += [(name, ours[ours["variant"] == name]) for name in experiment.own_treatments]
-    printed = printed_rows(experiment) if experiment.table else {}
+    printed = load_rows(experiment.table) if experiment.table else {}
     return pd.DataFrame([row for name, part in named for row in _selected_rows(name, part, printed)])
 
 
@@ -67,7 +68,7 @@ def readings(experiment: Experiment, runs: pd.DataFrame, ablated: pd.DataFrame, 
     both = pd.concat([part[(part["role"] == "reported") & (part["solver"] == solver)] for part in (runs, ablated)])
     cells = summarise(both)
     if experiment.table:
-        target = printed(experiment.table)
+        target = load_table(experiment.table)
         target = target[(target["solver"] == solver) & (target["quantity"] == experiment.measure)]
         target = target.rename(columns={"reported": experiment.measure}).assign(variant="the paper")
         cells = pd.concat([target, cells], ignore_index=True)

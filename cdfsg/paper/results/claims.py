@@ -13,11 +13,12 @@ import pandas as pd
 from cdfsg import checksums
 from cdfsg.files import PAPER, RECORDS
 from cdfsg.paper import archive
-from cdfsg.paper.experiments import BETA, EXPERIMENTS, OURS, Experiment
+from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost
+from cdfsg.paper.protocols import BETA, OURS
 from cdfsg.paper.results import tables
-from cdfsg.paper.results.verdicts import ROW, final_cells, timing
-from cdfsg.paper.select import summarise
+from cdfsg.paper.results.verdicts import final_cells, timing
+from cdfsg.paper.select import ROW, summarise
 
 Instances = list[tuple[str, bool]]
 Claim = dict[str, Any]

@@ -14,10 +14,11 @@ import pandas as pd
 from cdfsg import checksums
 from cdfsg.files import RECORDS
 from cdfsg.paper import archive
-from cdfsg.paper.experiments import EXPERIMENTS, OURS, Experiment, stands_for
+from cdfsg.paper.experiments import EXPERIMENTS, Experiment
+from cdfsg.paper.protocols import ENTRIES, OURS, headline_variant
 from cdfsg.paper.results.reported import QUANTITIES, tolerance_of
-from cdfsg.paper.results.verdicts import ROW, final_cells, judge
-from cdfsg.paper.select import summarise
+from cdfsg.paper.results.verdicts import final_cells, judge
+from cdfsg.paper.select import ROW, grid_cells, summarise
 
 MISMATCHES = ("worse", "diverged-ours", "diverged-paper")
 UNEXPLAINED = "unexplained"
@@ -95,7 +96,7 @@ def invariant_evaluation(number: Number) -> str:
 def other_setting(number: Number) -> str:
     """Other settings of a competitor: its authors' step in our units, or tuned like CDFSG; or another order."""
     solver = number.place["solver"]
-    return "" if solver in OURS else _among(number, [v for v in BASELINES[solver] if v != stands_for(solver)])
+    return "" if solver in OURS else _among(number, [v for v in BASELINES[solver] if v != headline_variant(solver)])
 
 
 def other_grid_point(number: Number) -> str:
@@ -156,7 +157,7 @@ REASONS: dict[str, Reason] = {
     "diverges elsewhere too": diverges_elsewhere_too,
 }
 """Reasons by the name that the tables print, the plainest first."""
-BASELINES = {"Landing": ("fixed", "authors", "tuned"), "RSG+": ("file", "permuted", "tuned")}
+BASELINES = {name: (*entry.given, "tuned") for name, entry in ENTRIES.items() if entry.given}
 """Settings with which a competitor runs under the protocol."""
 
 
@@ -256,8 +257,8 @@ def read() -> pd.DataFrame:
 def _cells(runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
     """Summaries of all reported runs, a run in another data order by itself; `judged` marks those that were judged."""
     ordered = ablated["variant"] == "orders"
-    parts = [part[part["role"] == "reported"] for part in (runs, ablated[~ordered])]
-    cells = pd.concat([summarise(part) for part in parts if len(part)], ignore_index=True)
+    parts = [part[part["role"] == "reported"] for part in (runs[runs["variant"] != "grid"], ablated[~ordered])]
+    cells = pd.concat([grid_cells(runs), *(summarise(part) for part in parts if len(part))], ignore_index=True)
     alone = ablated[ordered].assign(n_diverged=(ablated["status"] == "diverged").astype(int))
     cells = pd.concat([cells, alone[alone.columns.intersection(cells.columns)]], ignore_index=True)
     keys = [*ROW, "variant", "s1", "s2"]

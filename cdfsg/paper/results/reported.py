@@ -4,10 +4,12 @@ import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
 import pandas as pd
 
 from cdfsg import checksums
 from cdfsg.files import PAPER
+from cdfsg.linalg import Array
 
 QUANTITIES = {
     "pcc": "PCC", "fea": "Fea", "time_s": "Time (s)", "pcc_post": "PCC*", "fea_post": "Fea*", "pcc_orth": "PCC⋆",
@@ -72,7 +74,7 @@ UNPRINTED = "not in the paper"
 """Flag of a solver's numbers that the paper does not have."""
 
 
-def printed(table: str) -> pd.DataFrame:
+def load_table(table: str) -> pd.DataFrame:
     """Cells of one of the paper's tables.
 
     Returns
@@ -99,7 +101,30 @@ def printed(table: str) -> pd.DataFrame:
 
 
 def unprinted(table: str, solver: str) -> pd.DataFrame:
-    """Cells like those of `printed` for a solver that the paper does not have: nothing reported, flag `UNPRINTED`."""
-    cells = printed(table)
+    """Cells like those of `load_table` for a solver that the paper lacks: nothing reported, flag `UNPRINTED`."""
+    cells = load_table(table)
     one = cells[cells["solver"] == cells["solver"].iloc[0]]
     return one.assign(solver=solver, reported=float("nan"), bold=0, flag=UNPRINTED)
+
+
+def load_rows(table: str) -> dict[tuple[int, int, str], pd.Series]:
+    """The paper's comparable numbers by (batch size, p, solver), a Series by quantity each, without rows of dashes."""
+    rows = {}
+    for key, targets in load_table(table).groupby(["batch_size", "p", "solver"]):
+        comparable = np.array([tolerance_of(quantity).comparable for quantity in targets["quantity"]])
+        targets = targets[comparable & (targets["flag"] == "")]
+        if targets["reported"].notna().all():
+            rows[key] = targets.set_index("quantity")["reported"]
+    return rows
+
+
+def gaps(cells: pd.DataFrame, targets: pd.Series) -> Array:
+    """Differences of cells to the numbers of a printed row, in units of the tolerances: (cells, numbers)."""
+    tolerances = [tolerance_of(quantity).around(value) for quantity, value in targets.items()]
+    return (cells[list(targets.index)].to_numpy() - targets.to_numpy()) / tolerances
+
+
+def distances(cells: pd.DataFrame, targets: pd.Series) -> Array:
+    """The largest of the `gaps` of each cell; infinite where a run diverged."""
+    found = np.abs(gaps(cells, targets))
+    return np.where(np.isnan(found).any(axis=1), np.inf, found.max(axis=1, initial=0))

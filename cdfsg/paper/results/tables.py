@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 
 from cdfsg.paper.compute import eigenvalues_of
-from cdfsg.paper.experiments import MU, Experiment, stands_for
+from cdfsg.paper.experiments import Experiment
+from cdfsg.paper.protocols import MU, headline_variant
 from cdfsg.paper.records import SETTINGS
-from cdfsg.paper.results.reported import printed
-from cdfsg.paper.results.verdicts import ROW, higher_is_better, judged_ours, timing
-from cdfsg.paper.select import select, stands, summarise
+from cdfsg.paper.results.reported import load_table
+from cdfsg.paper.results.verdicts import higher_is_better, judged_ours, timing
+from cdfsg.paper.select import ROW, grid_cells, select, stands, summarise
 from cdfsg.solvers import SOLVERS
 
 EXACT = "exact solver"
@@ -33,7 +34,7 @@ def trade_off(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
         One row per cell: ``batch_size, p, solver, s1, s2, quality, fea, n_diverged, selected`` and the printed
         ``reported_quality, reported_fea`` of its row (NaN without a table of the paper).
     """
-    cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
+    cells = grid_cells(runs)
     cells["selected"] = stands(cells, runs)
     return _beside_the_paper(experiment, runs, cells[[*ROW, "s1", "s2", "quality", "fea", "n_diverged", "selected"]])
 
@@ -77,7 +78,7 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame
         [
             {"batch_size": batch_size, "p": p, "solver": solver, "seconds": seconds}
             for (batch_size, p, solver, variant), seconds in timing(runs).items()
-            if variant == stands_for(solver)
+            if variant == headline_variant(solver)
         ]
     )
     if exact is not None and experiment.merit == "identity":
@@ -87,7 +88,7 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame
     table["ratio"] = table["seconds"] / _of_cdfsg(table, "seconds")
     if not experiment.table:
         return table.assign(reported_seconds=np.nan, reported_ratio=np.nan)
-    cells = printed(experiment.table)
+    cells = load_table(experiment.table)
     target = cells[cells["quantity"] == "time_s"].set_index(ROW)["reported"].rename("reported_seconds")
     table = table.join(target, on=ROW)
     table["reported_ratio"] = table["reported_seconds"] / _of_cdfsg(table, "reported_seconds")
@@ -155,7 +156,7 @@ def _beside_the_paper(experiment: Experiment, runs: pd.DataFrame, table: pd.Data
     """The table with the printed ``reported_quality`` and ``reported_fea``; Fval becomes a quality by its bound."""
     if not experiment.table:
         return table.assign(reported_quality=np.nan, reported_fea=np.nan)
-    target = printed(experiment.table).pivot(index=ROW, columns="quantity", values="reported")
+    target = load_table(experiment.table).pivot(index=ROW, columns="quantity", values="reported")
     found = table.join(target[[experiment.measure, "fea"]].add_prefix("reported_"), on=ROW)
     scale = found["p"].map(runs.groupby("p")["bound"].first()) if experiment.measure == "fval" else 1.0
     found["reported_quality"] = found[f"reported_{experiment.measure}"] / scale

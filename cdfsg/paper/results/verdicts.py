@@ -6,9 +6,19 @@ import pandas as pd
 from cdfsg import checksums
 from cdfsg.files import RECORDS
 from cdfsg.paper import archive
-from cdfsg.paper.experiments import EXPERIMENTS, OTHERS, OURS, Experiment, stands_for
-from cdfsg.paper.results.reported import INAPPLICABLE, QUANTITIES, printed, tolerance_of, unprinted
-from cdfsg.paper.select import select, stands, summarise
+from cdfsg.paper.experiments import EXPERIMENTS, Experiment
+from cdfsg.paper.protocols import OTHERS, OURS, headline_variant
+from cdfsg.paper.results.reported import (
+    INAPPLICABLE,
+    QUANTITIES,
+    distances,
+    gaps,
+    load_rows,
+    load_table,
+    tolerance_of,
+    unprinted,
+)
+from cdfsg.paper.select import ROW, grid_cells, plan, stands, summarise
 
 COLUMNS = (
     "table", "dataset", "merit", "batch_size", "p", "solver", "quantity", "reported", "flag", "reproduced", "std",
@@ -19,8 +29,6 @@ VERDICTS = (
 )  # fmt: skip
 
 _REMEDY = "make it anew with: python -m cdfsg verdict"
-
-ROW = ["batch_size", "p", "solver"]
 
 
 def judge(reported: float, reproduced: float, quantity: str, flag: str = "") -> str:
@@ -75,7 +83,7 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     if not experiment.table:
         return pd.DataFrame(columns=list(COLUMNS))
     _require_runs(experiment, runs)
-    cells = pd.concat([printed(experiment.table), *(unprinted(experiment.table, solver) for solver in OTHERS)])
+    cells = pd.concat([load_table(experiment.table), *(unprinted(experiment.table, solver) for solver in OTHERS)])
     cells = cells.sort_values(["batch_size"], kind="stable")
     ours = final_cells(runs).set_index(ROW)
     seconds = timing(runs)
@@ -84,7 +92,7 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
         key = (cell.batch_size, cell.p, cell.solver)
         row = ours.loc[key] if key in ours.index else None
         if cell.quantity == "time_s":
-            reproduced, std = seconds.get((*key, stands_for(cell.solver)), np.nan), np.nan
+            reproduced, std = seconds.get((*key, headline_variant(cell.solver)), np.nan), np.nan
         elif row is None:
             reproduced, std = np.nan, np.nan
         else:
@@ -102,35 +110,24 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:
-    """Refuse to judge records from which whole blocks are missing: a run that is not there has not diverged."""
+    """Refuse to judge records from which whole jobs are missing: a run that is not there has not diverged."""
     found = runs.groupby(["batch_size", "p", "solver", "role", "variant"])["key"].nunique().to_dict()
     missing = []
-    for block in [*experiment.first_stage(), *experiment.second_stage(select(runs))]:
-        place = (block.batch_size, block.p, block.solver, block.role, block.variant)
+    for job in experiment.jobs(experiment.stages(), plan(experiment, runs)):
+        place = (job.batch_size, job.p, job.solver, job.role, job.variant)
         found[place] = found.get(place, 0) - 1
         if found[place] < 0:
-            missing.append(block.describe())
+            missing.append(job.describe())
     if missing:
         raise ValueError(
-            f"the records of {experiment.name} lack {len(missing)} blocks, the first is {missing[0]}; make reproduce"
+            f"the records of {experiment.name} lack {len(missing)} jobs, the first is {missing[0]}; make reproduce"
         )
-
-
-def printed_rows(experiment: Experiment) -> dict[tuple[int, int, str], pd.Series]:
-    """The paper's comparable numbers by (batch size, p, solver), a Series by quantity each, without rows of dashes."""
-    rows = {}
-    for key, targets in printed(experiment.table).groupby(ROW):
-        comparable = np.array([tolerance_of(quantity).comparable for quantity in targets["quantity"]])
-        targets = targets[comparable & (targets["flag"] == "")]
-        if targets["reported"].notna().all():
-            rows[key] = targets.set_index("quantity")["reported"]
-    return rows
 
 
 def final_cells(runs: pd.DataFrame) -> pd.DataFrame:
     """The cell that stands for each (batch size, p, solver): the selected one, or the fixed setting."""
     cells = summarise(runs[runs["role"] == "reported"])
-    cells = cells[cells["variant"] == cells["solver"].map(stands_for)]
+    cells = cells[cells["variant"] == cells["solver"].map(headline_variant)]
     return cells[stands(cells, runs)].reset_index(drop=True)
 
 
@@ -157,29 +154,18 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable"]
     if not experiment.table:
         return pd.DataFrame(columns=columns)
-    cells = summarise(runs[(runs["role"] == "reported") & (runs["variant"] == "grid")])
-    rows = []
-    for key, targets in printed_rows(experiment).items():
-        candidates = cells[(cells[ROW] == list(key)).all(axis=1)]
+    cells, rows = grid_cells(runs), []
+    for place, targets in load_rows(experiment.table).items():
+        candidates = cells[(cells[ROW] == list(place)).all(axis=1)]
         if candidates.empty:
             continue
-        differences = candidates[list(targets.index)].to_numpy() - targets.to_numpy()
-        gaps = np.abs(differences) / [tolerance_of(quantity).around(value) for quantity, value in targets.items()]
-        distances = np.where(np.isnan(gaps).any(axis=1), np.inf, gaps.max(axis=1))
-        best = int(distances.argmin())
-        farthest = int(gaps[best].argmax())
-        quantity = str(targets.index[farthest])
-        rows.append(
-            {
-                **dict(zip(ROW, key, strict=True)),
-                "s1": candidates["s1"].iloc[best],
-                "s2": candidates["s2"].iloc[best],
-                "distance": distances[best],
-                "farthest": QUANTITIES[quantity],
-                "farthest_is": "better" if (differences[best, farthest] > 0) == higher_is_better(quantity) else "worse",
-                "attainable": bool(distances[best] <= 1 + 1e-9),
-            }
-        )
+        best = int(distances(candidates, targets).argmin())
+        differences = gaps(candidates, targets)[best]
+        farthest = int(np.abs(differences).argmax())
+        quantity, distance = str(targets.index[farthest]), distances(candidates, targets)[best]
+        found = [candidates["s1"].iloc[best], candidates["s2"].iloc[best], distance, QUANTITIES[quantity]]
+        better = (differences[farthest] > 0) == higher_is_better(quantity)
+        rows.append([*place, *found, "better" if better else "worse", bool(distance <= 1 + 1e-9)])
     return pd.DataFrame(rows, columns=columns)
 
 
