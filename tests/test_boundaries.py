@@ -118,7 +118,7 @@ def test_columns_that_vanish_have_no_correlation_and_the_scale_of_x_does_not_mat
     np.testing.assert_allclose(metrics.paired_correlations(K), 0.875)
     np.testing.assert_allclose(metrics.paired_correlations(K * 1e-8), 0.875)
     some = np.stack([np.eye(3), np.diag([1.0, 0.0, 1.0])])
-    np.testing.assert_allclose(metrics.paired_correlations(metrics.transform(K, some)), [0.875, 0.625])
+    np.testing.assert_allclose(metrics.paired_correlations(metrics.congruence(K, some)), [0.875, 0.625])
 
 
 def test_a_lane_without_post_processing_does_not_stop_the_lanes_after_it():

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cdfsg.solvers.lanes import Refusal, initial_points, run
 from scipy.linalg import eigh
 
 from cdfsg.eigenproblems import SampledGEVP, SampledLDA, discriminant_analysis, generalised_eigenproblem
 from cdfsg.problems import Quadratic, SpannedProblem
 from cdfsg.solvers import SOLVERS
-from cdfsg.solvers.lanes import Refusal, initial_points, run
 
 ROOT = Path(__file__).parents[1]
 KINDS = ("gevp", "lda")

@@ -22,15 +22,15 @@ def data():
 
 def test_the_metrics_from_compressed_matrices_are_those_of_their_definitions(data):
     rows, S = data
-    X = np.random.default_rng(1).standard_normal((9, 3, 2))
-    K = metrics.compress(X, S, SIZES)
+    X = np.random.default_rng(1).standard_normal((3, 9, 2))
+    K = metrics.cross_moments(X, S, SIZES)
     for merit in (Identity(), Huber(0.3)):
         exact = GCCA(S, SIZES, merit)
         for lane in range(3):
-            x = X[:, lane]
+            x = X[lane]
             assert metrics.feasibility(K)[lane] == pytest.approx(np.linalg.norm(x.T @ exact.M @ x - np.eye(2)))
             assert metrics.objective(K, merit)[lane] == pytest.approx(exact.value(x))
-    left, right = rows[:, :5] @ X[:5, 0], rows[:, 5:] @ X[5:, 0]
+    left, right = rows[:, :5] @ X[0, :5], rows[:, 5:] @ X[0, 5:]
     paired = sum(abs(np.corrcoef(left[:, r], right[:, r])[0, 1]) for r in range(2))
     assert metrics.paired_correlations(K)[0] == pytest.approx(paired)
 
@@ -45,16 +45,16 @@ def test_the_canonical_correlations_agree_with_an_independent_library(data):
 
 def test_the_correlations_captured_are_cosines_between_the_spaces_of_the_projected_rows(data):
     rows, S = data
-    X = np.random.default_rng(1).standard_normal((9, 3, 2))
-    found = metrics.tcc(metrics.compress(X, S, SIZES))
+    X = np.random.default_rng(1).standard_normal((3, 9, 2))
+    found = metrics.tcc(metrics.cross_moments(X, S, SIZES))
     for lane in range(3):
-        left, right = (np.linalg.qr(rows[:, view] @ X[view, lane])[0] for view in (slice(0, 5), slice(5, 9)))
+        left, right = (np.linalg.qr(rows[:, view] @ X[lane, view])[0] for view in (slice(0, 5), slice(5, 9)))
         assert found[lane] == pytest.approx(np.linalg.svd(left.T @ right, compute_uv=False).sum(), rel=1e-10)
 
 
 @pytest.mark.parametrize("block", [(0, 0), (1, 1), (0, 1)])
 def test_the_correlations_captured_are_nan_where_any_matrix_of_a_lane_is_not_finite(data, block):
-    K = metrics.compress(np.random.default_rng(1).standard_normal((9, 2, 2)), data[1], SIZES)
+    K = metrics.cross_moments(np.random.default_rng(1).standard_normal((2, 9, 2)), data[1], SIZES)
     K[block][0, 0, 0] = np.nan
     np.testing.assert_array_equal(np.isnan(metrics.tcc(K)), [True, False])
 
@@ -69,36 +69,36 @@ def test_canonical_correlations_leave_out_directions_below_the_relative_toleranc
 
 
 def test_the_correlations_captured_do_not_change_under_regular_column_transforms(data):
-    X = np.random.default_rng(1).standard_normal((9, 1, 2))
-    K = metrics.compress(X, data[1], SIZES)
+    X = np.random.default_rng(1).standard_normal((1, 9, 2))
+    K = metrics.cross_moments(X, data[1], SIZES)
     N = np.array([[[1.0, 2], [-0.5, 3]]])
-    assert metrics.tcc(metrics.transform(K, N)) == pytest.approx(metrics.tcc(K))
-    assert metrics.paired_correlations(metrics.transform(K, N)) != pytest.approx(metrics.paired_correlations(K))
+    assert metrics.tcc(metrics.congruence(K, N)) == pytest.approx(metrics.tcc(K))
+    assert metrics.paired_correlations(metrics.congruence(K, N)) != pytest.approx(metrics.paired_correlations(K))
 
 
 def test_transforming_the_compressed_matrices_is_transforming_x(data):
-    X = np.random.default_rng(1).standard_normal((9, 1, 2))
+    X = np.random.default_rng(1).standard_normal((1, 9, 2))
     N = np.array([[[1.0, 2], [-0.5, 3]]])
-    direct = metrics.compress((X[:, 0] @ N[0])[:, None], data[1], SIZES)
-    np.testing.assert_allclose(metrics.transform(metrics.compress(X, data[1], SIZES), N), direct, atol=1e-12)
+    direct = metrics.cross_moments(X @ N, data[1], SIZES)
+    np.testing.assert_allclose(metrics.congruence(metrics.cross_moments(X, data[1], SIZES), N), direct, atol=1e-12)
 
 
 def test_the_exact_orthogonalisation_makes_every_regular_point_feasible(data):
-    X = np.random.default_rng(1).standard_normal((9, 4, 2))
-    K = metrics.compress(X, data[1], SIZES)
+    X = np.random.default_rng(1).standard_normal((4, 9, 2))
+    K = metrics.cross_moments(X, data[1], SIZES)
     N, defined = metrics.orthogonalise(metrics.constraint(K))
     assert defined.all()
-    np.testing.assert_allclose(metrics.feasibility(metrics.transform(K, N)), 0, atol=1e-12)
+    np.testing.assert_allclose(metrics.feasibility(metrics.congruence(K, N)), 0, atol=1e-12)
 
 
 def test_a_tracker_with_an_error_leaves_the_feasibility_at_that_error(data):
-    X = np.random.default_rng(1).standard_normal((9, 1, 2))
-    K = metrics.compress(X, data[1], SIZES)
+    X = np.random.default_rng(1).standard_normal((1, 9, 2))
+    K = metrics.cross_moments(X, data[1], SIZES)
     C = metrics.constraint(K)
     error = 1e-3 * np.array([[[1.0, 0.5], [0.5, -1.0]]])
     half = inv_sqrt(C[0])
     N, _ = metrics.orthogonalise(C + error)
-    left = metrics.feasibility(metrics.transform(K, N))[0]
+    left = metrics.feasibility(metrics.congruence(K, N))[0]
     assert left == pytest.approx(np.linalg.norm(half @ error[0] @ half), rel=0.05)
 
 
@@ -109,12 +109,12 @@ def test_a_tracker_that_is_not_positive_definite_gives_no_post_processing_and_sa
 
 
 def test_a_diverged_lane_gives_nan_and_leaves_the_others_alone(data, numpy_raises):
-    X = np.random.default_rng(1).standard_normal((9, 4, 2))
-    X[:, 1], X[:2, 2] = np.nan, [[np.inf], [-np.inf]]
-    X[:, 3] *= 1e100  # the square of X'MX is beyond the largest number
-    K = metrics.compress(X, data[1], SIZES)
+    X = np.random.default_rng(1).standard_normal((4, 9, 2))
+    X[1], X[2, :2] = np.nan, [[np.inf], [-np.inf]]
+    X[3] *= 1e100  # the square of X'MX is beyond the largest number
+    K = metrics.cross_moments(X, data[1], SIZES)
     np.testing.assert_array_equal(metrics.tcc(K) > 0, [True, False, False, True])
-    for measured in (K, metrics.transform(K, X[:2].transpose(1, 0, 2))):  # in lane 3 beyond the largest number, too
+    for measured in (K, metrics.congruence(K, X[:, :2])):  # in lane 3 beyond the largest number, too
         np.testing.assert_array_equal(np.isfinite(metrics.feasibility(measured)), [True, False, False, False])
 
 
@@ -189,7 +189,7 @@ def test_the_minimiser_is_feasible_and_attains_the_bound_of_the_identity_merit(s
     c = np.array([[0, 2, 1], [2, 0, 0.5], [1, 0.5, 0.0]]) if weights else None
     values = metrics.generalised_eigenvalues(covariance, sizes, c)
     for p in (1, 3, n):
-        K = metrics.compress(metrics.minimiser(covariance, sizes, p, c)[:, None], covariance, sizes)
+        K = metrics.cross_moments(metrics.minimiser(covariance, sizes, p, c)[None], covariance, sizes)
         assert metrics.feasibility(K)[0] < 1e-10
         np.testing.assert_allclose(metrics.objective(K, Identity(), c), -values[:p].sum(), rtol=1e-10, atol=1e-12)
     with pytest.raises(ValueError, match=f"1..{n}.*got {n + 1}"):

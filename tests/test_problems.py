@@ -1,6 +1,7 @@
 """Derivatives are checked by the slope of the Taylor remainder, samples against the exact problem."""
 
 import dataclasses
+from itertools import product
 
 import numpy as np
 import pytest
@@ -68,22 +69,38 @@ def test_the_minibatch_of_all_rows_is_the_exact_problem(merit):
     rows = np.random.default_rng(0).standard_normal((40, N))
     exact = GCCA(rows.T @ rows / 40, SIZES, make_merit(merit, 0.3), weights())
     sampled = SampledGCCA(SIZES, make_merit(merit, 0.3), weights())
-    X = np.random.default_rng(3).standard_normal((N, 2, P))
-    P_rows = sampled.project(rows, X)
-    for lane in range(2):
-        x = X[:, lane]
-        np.testing.assert_allclose(sampled.gradient(rows, X)[:, lane], exact.gradient(x), atol=1e-12)
-        np.testing.assert_allclose(sampled.constraint_gradient(rows, X)[:, lane], exact.M @ x, atol=1e-12)
-        np.testing.assert_allclose(sampled.constraint(P_rows)[lane], x.T @ exact.M @ x, atol=1e-12)
+    X = np.random.default_rng(3).standard_normal((2, N, P))
+    P_rows = sampled.scores(rows[None], X)
+    constraint = sampled.adjoint(rows[None], sampled.constraint_factor(P_rows[0])[None])
+    for lane, x in enumerate(X):
+        np.testing.assert_allclose(gradient(sampled, rows, X)[lane], exact.gradient(x), atol=1e-12)
+        np.testing.assert_allclose(constraint[lane], exact.M @ x, atol=1e-12)
+        np.testing.assert_allclose(sampled.constraint(P_rows[0])[lane], x.T @ exact.M @ x, atol=1e-12)
+
+
+def gradient(problem, rows, X):
+    """The gradient of f on one minibatch, of every lane."""
+    [scores] = problem.scores(rows[None], X)
+    return problem.adjoint(rows[None], problem.raw_gradient(scores)[None])
+
+
+def test_scores_and_their_adjoint_go_over_minibatches_lanes_and_views():
+    rng = np.random.default_rng(0)
+    samples, X = rng.standard_normal((2, 6, N)), rng.standard_normal((4, N, P))
+    problem = SampledGCCA(SIZES, Identity())
+    found, R = problem.scores(samples, X), rng.standard_normal((2, 4, 18, P))
+    for (k, rows), (lane, x), (i, view) in product(enumerate(samples), enumerate(X), enumerate(problem.slices)):
+        np.testing.assert_allclose(found[k, lane, i::3], rows[:, view] @ x[view], atol=1e-13)
+    np.testing.assert_allclose(np.vdot(found, R), np.vdot(X, problem.adjoint(samples, R)))
 
 
 def test_minibatch_gradients_of_the_identity_merit_average_to_the_exact_gradient():
     rows = np.random.default_rng(0).standard_normal((40, N))
     exact = GCCA(rows.T @ rows / 40, SIZES, Identity())
     sampled = SampledGCCA(SIZES, Identity())
-    X = np.random.default_rng(3).standard_normal((N, 1, P))
-    mean = np.mean([sampled.gradient(rows[k : k + 8], X)[:, 0] for k in range(0, 40, 8)], axis=0)
-    np.testing.assert_allclose(mean, exact.gradient(X[:, 0]), atol=1e-12)
+    X = np.random.default_rng(3).standard_normal((1, N, P))
+    mean = np.mean([gradient(sampled, rows[k : k + 8], X)[0] for k in range(0, 40, 8)], axis=0)
+    np.testing.assert_allclose(mean, exact.gradient(X[0]), atol=1e-12)
 
 
 def test_the_lipschitz_constant_bounds_the_gradient_and_is_attained():
@@ -149,7 +166,7 @@ def test_view_sizes_that_do_not_cut_the_columns_are_refused_everywhere(sizes):
     S = covariance()
     for use in (
         lambda: GCCA(S, sizes, Identity()),
-        lambda: metrics.compress(np.ones((N, 1, 2)), S, sizes),
+        lambda: metrics.cross_moments(np.ones((1, N, 2)), S, sizes),
         lambda: metrics.generalised_eigenvalues(S, sizes),
     ):
         with pytest.raises(ValueError, match="must be positive whole numbers and sum to 12"):

@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 def each(compute: Callable[[Job, str], R], tasks: Sequence[tuple[Job, str]], processes: int) -> Iterator[R]:
-    """Results of ``compute(*task)`` as they are finished, by that many processes or, within `cluster`, by its workers."""
+    """Results of ``compute(*task)`` as they are finished, by that many processes or, within `cluster`, its workers."""
     if tasks:
         # All are handed over at once, so that workers that join a cluster later find some left.
         parallel = Parallel(

@@ -6,7 +6,7 @@ Raw pixels match some printed rows but not the paper's Landing rows.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import product
 
 from cdfsg.solvers import SOLVERS

@@ -25,9 +25,9 @@ def even_blocks(p, blocks, batch_size, seed=0, condition=3.0):
 
 
 def even_starts(p, seeds):
-    """A start of condition number 1 in each of the two views, per seed: shape (2 p, len(seeds), p)."""
+    """A start of condition number 1 in each of the two views, per seed: shape (len(seeds), 2 p, p)."""
     generators = [np.random.default_rng(seed) for seed in seeds]
-    return np.stack([np.concatenate([_orthogonal(rng, p) for _ in range(2)]) for rng in generators], axis=1)
+    return np.stack([np.concatenate([_orthogonal(rng, p) for _ in range(2)]) for rng in generators])
 
 
 def _orthogonal(rng, p):

@@ -10,14 +10,13 @@ from cdfsg import metrics
 from cdfsg.datasets import load, make_views
 from cdfsg.linalg import eye_like
 from cdfsg.merits import Huber, Identity
-from cdfsg.paper.experiments import entry_of
+from cdfsg.paper.protocols import entry_of
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers import SOLVERS
-from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda, sampled_direction
-from cdfsg.solvers.draws import Draw
+from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
+from cdfsg.solvers.engine import Unsupported, initial_points, run
 from cdfsg.solvers.landing import Landing
-from cdfsg.solvers.lanes import Refusal, initial_points, run
 from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, qf
 from tests.solvers.data import even_blocks, even_starts
 
@@ -41,7 +40,7 @@ def go(name, p=2, lanes=1, dataset="synthetic", settings=None, batch_size=20, so
     solver = solver or SOLVERS[name]()
     X0 = options.pop("X0", None)
     X0 = initial_points(solver, views.n_features, p, range(lanes)) if X0 is None else X0
-    values = {k: np.full(X0.shape[1], v) for k, v in (settings or good(name)).items()}
+    values = {k: np.full(len(X0), v) for k, v in (settings or good(name)).items()}
     options.setdefault("order", 5)
     options.setdefault("dtype", np.float64)
     return run(solver, SampledGCCA(views.sizes, Identity()), views, X0, values, batch_size, **options)
@@ -55,17 +54,17 @@ def good(name):
     grid = np.array(entry_of(name).grid)
     names = SOLVERS[name].settings
     views = make_views(20_000, (12, 10), KNOWN, seed=3, exact=True)
-    X0 = np.repeat(initial_points(SOLVERS[name](), views.n_features, 2, [0]), len(grid), axis=1)
+    X0 = np.repeat(initial_points(SOLVERS[name](), views.n_features, 2, [0]), len(grid), axis=0)
     values = dict(zip(names, grid.T, strict=True))
     outcome = run(SOLVERS[name](), SampledGCCA(views.sizes, Identity()), views, X0, values, 50, 5)
-    K = metrics.compress(outcome.X, views.covariance, views.sizes)
+    K = metrics.cross_moments(outcome.X, views.covariance, views.sizes)
     best = np.nanargmax(metrics.tcc(K) - metrics.feasibility(K))
     return dict(zip(names, grid[best], strict=True))
 
 
 def captured(outcome, dataset="synthetic"):
     views = load(dataset) if isinstance(dataset, str) else dataset
-    K = metrics.compress(outcome.X, views.covariance, views.sizes)
+    K = metrics.cross_moments(outcome.X, views.covariance, views.sizes)
     p = outcome.X.shape[2]
     return metrics.tcc(K) / metrics.canonical_correlations(views.covariance, views.sizes)[:p].sum(), K
 
@@ -73,7 +72,7 @@ def captured(outcome, dataset="synthetic"):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_solver_reaches_the_known_canonical_correlations_in_one_pass(name, known):
     start = initial_points(SOLVERS[name](), known.n_features, 2, range(4))
-    K = metrics.compress(start, known.covariance, known.sizes)
+    K = metrics.cross_moments(start, known.covariance, known.sizes)
     assert (metrics.tcc(K) < 0.3 * sum(KNOWN[:2])).all()
     outcome = go(name, lanes=4, dataset=known, batch_size=50)
     _, K = captured(outcome, known)
@@ -101,8 +100,8 @@ def test_a_run_over_calm_data_multiplies_a_difference_of_the_starts_by_less_than
 @pytest.mark.parametrize("name", SOLVERS)
 def test_a_lane_alone_equals_the_same_lane_among_fifty_others(name):
     crowd, start = go(name, **calm(name)), calm(name)["X0"]
-    alone = go(name, **calm(name) | {"X0": start[:, 17:18]})
-    np.testing.assert_allclose(alone.X[:, 0], crowd.X[:, 17], rtol=1e-8, atol=1e-10)
+    alone = go(name, **calm(name) | {"X0": start[17:18]})
+    np.testing.assert_allclose(alone.X[0], crowd.X[17], rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -137,40 +136,42 @@ def test_a_lane_that_diverges_is_reported_and_its_neighbours_keep_their_numbers(
     values[step] = np.array([values[step][0], 1e4, values[step][0]])
     problem = SampledGCCA(views.sizes, Identity())
     block = run(solver, problem, views, X0, values, 20, 5, dtype=np.float64)
-    assert block.stopped_at[1] > 0 and np.isnan(block.X[:, 1]).all()
+    assert block.stopped_at[1] > 0 and np.isnan(block.X[1]).all()
     assert list(block.stopped_at[[0, 2]]) == [-1, -1]
     kept = {k: v[[0, 2]] for k, v in values.items()}
-    clean = run(solver, problem, views, X0[:, [0, 2]], kept, 20, 5, dtype=np.float64)
-    np.testing.assert_allclose(block.X[:, [0, 2]], clean.X, rtol=1e-8, atol=1e-10)
+    clean = run(solver, problem, views, X0[[0, 2]], kept, 20, 5, dtype=np.float64)
+    np.testing.assert_allclose(block.X[[0, 2]], clean.X, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["CDFSG", "CDFSG-Ada", "Landing"])
-def test_how_many_rows_are_made_ready_at_a_time_changes_no_step_at_which_a_lane_stops_and_no_trace(name, monkeypatch):
-    solver, views = SOLVERS[name](), load("digits")
-    X0 = initial_points(solver, views.n_features, 2, (1, 2, 3))
-    values = {k: np.full(3, v) for k, v in good(name).items()}
-    step = "s2" if "s2" in values else "eta"
-    values[step] = values[step] * np.array([1, 1e4, 20])
-    problem = SampledGCCA(views.sizes, Identity())
+def test_how_many_rows_are_made_ready_at_a_time_changes_nothing(name, monkeypatch):
     found = []
     for rows in (1, 230):
-        monkeypatch.setattr("cdfsg.solvers.lanes.ROWS_AT_ONCE", rows)
-        monkeypatch.setattr("cdfsg.solvers.landing.COLUMNS", 1 if rows > 1 else 10**6)
-        found.append(run(solver, problem, views, X0, values, 20, 5, dtype=np.float64, trace_at=(0, 7, 60)))
-    one, many = found
-    assert one.stopped_at[1] > 0 and one.steps == many.steps == 89
-    np.testing.assert_array_equal(many.stopped_at, one.stopped_at)
-    for (samples, X), (expected, Y) in zip(many.trace, one.trace, strict=True):
-        assert samples == expected
-        np.testing.assert_allclose(X, Y, rtol=1e-8, atol=1e-10)
+        monkeypatch.setattr("cdfsg.solvers.engine.ROWS_AT_ONCE", rows)
+        found.append(go(name, lanes=3, dataset="digits").X)
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_one_pass_has_floor_n_over_l_steps_and_the_trace_ends_at_the_result(name):
-    outcome = go(name, trace_at=(0, 10, 89), dataset="digits")
-    assert outcome.steps == 1797 // 20 == 89
-    assert [samples for samples, _ in outcome.trace] == [0, 200, 1780]
-    np.testing.assert_array_equal(outcome.trace[-1][1], outcome.X)
+def test_a_callback_sees_the_start_and_every_step_and_ends_at_the_result(name):
+    seen = []
+    result = go(name, dataset="digits", callback=lambda step, state: seen.append((step, state.X.copy())))
+    steps = len(SOLVERS[name].epochs) * (1797 // 20)
+    assert result.steps == 1797 // 20 == 89 and [step for step, _ in seen] == list(range(steps + 1))
+    np.testing.assert_array_equal(seen[-1][1], result.X)
+
+
+def test_a_callback_sees_the_numbers_of_the_lanes_that_still_run():
+    seen = []
+    X0 = initial_points(CDFSG(), 64, 2, (1, 2, 3))
+    settings = {"s1": [0.5] * 3, "s2": [0.1, 1e4, 0.1]}
+    views = load("digits")
+    result = run(
+        CDFSG(), SampledGCCA(views.sizes, Identity()), views, X0, settings, 20, 5,
+        callback=lambda step, state: seen.append(list(state.lanes)),
+    )  # fmt: skip
+    at = result.stopped_at[1]
+    assert seen[at - 1] == [0, 1, 2] and seen[at] == seen[-1] == [0, 2]
 
 
 @pytest.mark.parametrize("kind", [CDFSG, CDFSGAda])
@@ -180,7 +181,7 @@ def test_the_tracker_follows_the_constraint_and_post_processing_is_feasible_to_i
     C = metrics.constraint(K)
     error = np.linalg.norm(outcome.tracker - C, axis=(1, 2))
     assert error.max() < 0.2
-    after = metrics.feasibility(metrics.transform(K, metrics.orthogonalise(outcome.tracker)[0]))
+    after = metrics.feasibility(metrics.congruence(K, metrics.orthogonalise(outcome.tracker)[0]))
     smallest = np.linalg.eigvalsh(outcome.tracker)[:, 0]
     assert (after <= error / smallest * (1 + 1e-9)).all()
 
@@ -192,16 +193,14 @@ def test_the_sampled_direction_on_all_rows_is_w_and_with_the_exact_tracker_the_g
         problem = SampledGCCA(views.sizes, merit)
         X = initial_points(CDFSG(), views.n_features, 3, (1, 2))
         h = Penalty(GCCA(views.covariance, views.sizes, merit), GCCA(views.covariance, views.sizes, merit).M, 0.3)
-        P = problem.project(rows, X)
-        C = problem.constraint(P)
-        whole = Draw(rows, slice(None), slice(None))
+        P = problem.scores(rows[None], X)
+        C = problem.constraint(P[0])
         Y = 0.5 * C + 0.1 * eye_like(C) + np.triu(np.ones((3, 3)))  # W is defined where Y is not symmetric, too
-        W = sampled_direction(problem, whole, P, Y, 0.3)
-        D = sampled_direction(problem, whole, P, C, 0.3)
-        for lane in range(2):
-            x = X[:, lane]
-            np.testing.assert_allclose(W[:, lane], h.direction(x, Y[lane]), atol=1e-10)
-            np.testing.assert_allclose(D[:, lane], h.gradient(x), atol=1e-10)
+        W = CDFSG(0.3).direction(problem, rows[None], P, Y)
+        D = CDFSG(0.3).direction(problem, rows[None], P, C)
+        for lane, x in enumerate(X):
+            np.testing.assert_allclose(W[lane], h.direction(x, Y[lane]), atol=1e-10)
+            np.testing.assert_allclose(D[lane], h.gradient(x), atol=1e-10)
 
 
 def test_two_steps_of_algorithm_1_written_out_by_hand_give_the_same_iterate_and_tracker():
@@ -210,7 +209,7 @@ def test_two_steps_of_algorithm_1_written_out_by_hand_give_the_same_iterate_and_
     outcome = go("CDFSG", dataset="digits", settings={"s1": s1, "s2": s2}, batch_size=l)
     theta = list(views.batches(l, [5, 0], np.float64))
     xi = list(views.batches(l, [5, 1], np.float64))
-    X = initial_points(CDFSG(), views.n_features, 2, (0,))[:, 0]
+    X = initial_points(CDFSG(), views.n_features, 2, (0,))[0]
     blocks = np.zeros((64, 64))
     blocks[:32, :32] = blocks[32:, 32:] = 1
     M = [rows.T @ rows / l * blocks for rows in theta]
@@ -226,7 +225,7 @@ def test_two_steps_of_algorithm_1_written_out_by_hand_give_the_same_iterate_and_
         G = -2 * cross[k] @ X @ Q
         T = -(X.T @ G + G.T @ X) / 2 + beta * (Y @ Y - np.eye(2))
         D = G @ Q.T + M[k] @ X @ T
-    np.testing.assert_allclose(outcome.X[:, 0], X, atol=1e-12)
+    np.testing.assert_allclose(outcome.X[0], X, atol=1e-12)
     np.testing.assert_allclose(outcome.tracker[0], Y, atol=1e-12)
 
 
@@ -236,11 +235,10 @@ def test_the_adaptive_moments_follow_the_printed_recursions():
     plain, recorded = CDFSG(), []
 
     class Spy(CDFSGAda):
-        def _direct(self, problem, state, draw, P):
+        def step(self, problem, state, samples):
             B, V = state.B.copy(), state.V.copy()
-            D = sampled_direction(problem, draw, P, state.Y, self.beta)
-            super()._direct(problem, state, draw, P)
-            recorded.append((B, V, D, state.B.copy(), state.V.copy()))
+            super().step(problem, state, samples)
+            recorded.append((B, V, state.D, state.B.copy(), state.V.copy()))
 
     go("CDFSG-Ada", solver=Spy(), settings=settings, dataset="digits", batch_size=300)
     assert plain.beta == Spy().beta and len(recorded) == views.n_samples // 300
@@ -253,35 +251,35 @@ def test_one_landing_step_is_the_published_direction():
     views = load("digits")
     outcome = go("Landing", dataset="digits", batch_size=1000, settings={"eta": 0.1, "omega": 0.7})
     rows = next(views.batches(1000, [5, 0], np.float64))
-    X = initial_points(Landing(), views.n_features, 2, (0,))[:, 0]
+    X = initial_points(Landing(), views.n_features, 2, (0,))[0]
     S = rows.T @ rows / 1000
     B = np.zeros_like(S)
     B[:32, :32], B[32:, 32:] = S[:32, :32], S[32:, 32:]
     U, G = B @ X, -(S - B) @ X
     direction = 0.5 * (G @ U.T @ U - U @ G.T @ U) + 0.7 * U @ (X.T @ U - np.eye(2))
-    np.testing.assert_allclose(outcome.X[:, 0], X - 0.1 * direction, atol=1e-12)
+    np.testing.assert_allclose(outcome.X[0], X - 0.1 * direction, atol=1e-12)
 
 
 def test_the_block_inverses_of_rsg_plus_are_the_sum_over_blocks():
     rng = np.random.default_rng(0)
     A, Q = rng.standard_normal((6, 5)), np.linalg.qr(rng.standard_normal((5, 2)))[0]
-    N = block_inverses((A @ Q)[:, None, :], "stop")[:, 0]
+    N = block_inverses(A @ Q, "stop")
     expected = sum(A[k : k + 2].T @ np.linalg.inv(Q.T @ A[k : k + 2].T) for k in (0, 2, 4))
     np.testing.assert_allclose(A.T @ N, expected, atol=1e-10)
 
 
 def test_qf_is_the_q_factor_with_positive_diagonal():
-    A = np.random.default_rng(0).standard_normal((7, 3, 2))
+    A = np.random.default_rng(0).standard_normal((3, 7, 2))
     for lane in range(3):
-        Q, R = np.linalg.qr(A[:, lane])
-        np.testing.assert_allclose(qf(A)[:, lane], Q * np.sign(np.diag(R)), atol=1e-10)
+        Q, R = np.linalg.qr(A[lane])
+        np.testing.assert_allclose(qf(A)[lane], Q * np.sign(np.diag(R)), atol=1e-10)
 
 
 def test_rsg_plus_keeps_its_factors_orthonormal():
     outcome = go("RSG+", dataset="digits")
     views = load("digits")
     for view in views.slices:  # X_i = Q_i T_i with both factors orthonormal
-        X = outcome.X[view, 0]
+        X = outcome.X[0, view]
         np.testing.assert_allclose(X.T @ X, np.eye(2), atol=1e-8)
 
 
@@ -296,7 +294,7 @@ def test_rsg_plus_keeps_its_factors_orthonormal():
 )
 def test_rsg_plus_refuses_what_it_cannot_do_and_says_why(problem, views, size, words):
     X0 = initial_points(RSGPlus(), 64, 2, (0,))
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(Unsupported, match=words):
         run(RSGPlus(), problem, views, X0, {"eta_q": [0.1], "eta_t": [0.01]}, size, 5)
 
 
@@ -312,7 +310,7 @@ def test_a_shared_minibatch_serves_as_theta_and_xi_and_gives_other_numbers(known
         ({"settings": {"s1": 0.5}}, "has the settings"),
         ({"settings": {"s1": 0.5, "s2": -1.0}}, "positive values"),
         ({"settings": {"s1": 0.5, "s2": np.nan}}, "positive values"),
-        ({"X0": np.zeros((5, 1, 2))}, "5 rows"),
+        ({"X0": np.zeros((1, 5, 2))}, "5 rows"),
         ({"order": None}, "needs a seed"),
         ({"batch_size": 0}, "batch_size=0"),
         ({"batch_size": 10**6}, "batch_size=1000000"),
@@ -332,7 +330,7 @@ def test_initial_points_that_do_not_exist_are_refused(p, seeds, words):
 
 
 @pytest.mark.parametrize(
-    "X0", [np.ones((64, 2)), np.ones((64, 1, 2), dtype=int), np.full((64, 1, 2), np.nan), np.ones((64, 1, 65))]
+    "X0", [np.ones((64, 2)), np.ones((1, 64, 2), dtype=int), np.full((1, 64, 2), np.nan), np.ones((1, 64, 65))]
 )
 def test_an_x0_of_another_shape_or_kind_is_refused(X0):
     with pytest.raises(ValueError, match="X0 "):
@@ -363,8 +361,8 @@ def test_constants_of_a_solver_out_of_their_range_are_refused(make, words):
 
 def test_a_singular_block_stops_its_lane_of_rsg_plus_and_not_the_others():
     X0 = even_starts(4, (1, 2, 3))
-    X0[:, 1, 1] = X0[:, 1, 0]  # no two orthonormal columns come of it
+    X0[1, :, 1] = X0[1, :, 0]  # no two orthonormal columns come of it
     outcome = go("RSG+", **calm("RSG+") | {"X0": X0})
     assert outcome.stopped_at[1] > 0 and list(outcome.stopped_at[[0, 2]]) == [-1, -1]
-    alone = go("RSG+", **calm("RSG+") | {"X0": X0[:, [0, 2]]})
-    np.testing.assert_allclose(outcome.X[:, [0, 2]], alone.X, rtol=1e-8, atol=1e-10)
+    alone = go("RSG+", **calm("RSG+") | {"X0": X0[[0, 2]]})
+    np.testing.assert_allclose(outcome.X[[0, 2]], alone.X, rtol=1e-8, atol=1e-10)

@@ -1,20 +1,17 @@
 """Each solver's step written out by hand, lane by lane, with other constants in every lane."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from cdfsg.datasets import Provenance, Views, load
-from cdfsg.merits import Huber, Identity
+from cdfsg.linalg import side_by_side
+from cdfsg.merits import Identity
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
-from cdfsg.solvers.draws import Draw, Draws
+from cdfsg.solvers.engine import Unsupported, initial_points, run
 from cdfsg.solvers.landing import Landing
-from cdfsg.solvers.lanes import Refusal, initial_points, run, step_by_step
-from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, normalise_columns, normalise_columns_tall, qf
-from cdfsg.solvers.spans import Span, apply_kernel
+from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, normalise_columns, normalise_tall_columns, qf
 
 SIZES, LANES, P, ROWS = (5, 4), 2, 3, 6
 N = sum(SIZES)
@@ -30,17 +27,18 @@ def rng():
 
 
 def start_of(solver, rng, dtype=np.float64):
-    X0 = rng.standard_normal((N, LANES, P)).astype(dtype) / 3
-    settings = {name: np.array(STEPS[name], dtype=dtype) for name in solver.settings}
+    X0 = side_by_side(rng.standard_normal((LANES, N, P)).astype(dtype) / 3)
+    settings = {
+        name: np.repeat(np.array(STEPS[name], dtype=dtype), P).reshape(LANES, 1, P) for name in solver.settings
+    }
     first = rng.standard_normal((ROWS, N)).astype(dtype)
-    return X0, first, solver.start(PROBLEM, X0.copy(), settings, first)
+    return X0, first, solver.start(PROBLEM, X0.copy(order="K"), settings, first[None])
 
 
-def draws(rng, count=3, dtype=np.float64):
-    """Draws with independent theta and xi, and the two minibatches of each."""
+def minibatches(rng, count=3, dtype=np.float64):
+    """Independent minibatches theta and xi of some steps."""
     for _ in range(count):
-        theta, xi = rng.standard_normal((2, ROWS, N)).astype(dtype)
-        yield Draw(np.concatenate([theta, xi]), slice(0, ROWS), slice(ROWS, None)), theta, xi
+        yield rng.standard_normal((2, ROWS, N)).astype(dtype)
 
 
 def moments(rows):
@@ -54,12 +52,12 @@ def moments(rows):
 def test_steps_of_algorithm_2_written_out_by_hand_give_the_same_iterates_and_trackers(rng):
     solver = CDFSGAda(beta=0.3, eta1=0.8, eta2=0.6, epsilon=1e-2)
     X0, first, state = start_of(solver, rng)
-    X = list(X0.transpose(1, 0, 2))
+    X = list(X0)
     Y = [x.T @ moments(first)[0] @ x for x in X]
     B, V = [np.zeros((N, P))] * LANES, [np.zeros((N, P))] * LANES
-    for draw, theta, xi in draws(rng, 4):
-        solver.step(PROBLEM, state, draw, 0)
-        M, cross = moments(theta)[0], moments(xi)[1]
+    for samples in minibatches(rng, 4):
+        solver.step(PROBLEM, state, samples)
+        M, cross = moments(samples[0])[0], moments(samples[1])[1]
         for k in range(LANES):
             alpha, b = STEPS["s2"][k], STEPS["s2"][k] / STEPS["s1"][k]
             before = X[k].T @ M @ X[k]
@@ -72,7 +70,7 @@ def test_steps_of_algorithm_2_written_out_by_hand_give_the_same_iterates_and_tra
             V[k] = np.maximum(0.6 * V[k] + 0.4 * D**2, V[k])
             B[k] = 0.8 * B[k] + 0.2 * D
             np.testing.assert_allclose(state.C[k], after, atol=1e-10)
-    np.testing.assert_allclose(state.X.transpose(1, 0, 2), X, atol=1e-10)
+    np.testing.assert_allclose(state.X, X, atol=1e-10)
     np.testing.assert_allclose(state.Y, Y, atol=1e-10)
 
 
@@ -80,11 +78,11 @@ def test_steps_of_algorithm_2_written_out_by_hand_give_the_same_iterates_and_tra
 def test_elementwise_passes_in_blocks_of_rows_change_nothing(rng, monkeypatch, chunk):
     found = []
     for entries in (chunk, 10**6):
-        monkeypatch.setattr("cdfsg.solvers.cdfsg._CHUNK", entries)
+        monkeypatch.setattr("cdfsg.solvers.cdfsg._IN_CACHE", entries)
         solver, rng = CDFSGAda(), np.random.default_rng(1)
         _, _, state = start_of(solver, rng)
-        for draw, *_ in draws(rng):
-            solver.step(PROBLEM, state, draw, 0)
+        for samples in minibatches(rng):
+            solver.step(PROBLEM, state, samples)
         found.append(state.X)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-14)
 
@@ -92,47 +90,17 @@ def test_elementwise_passes_in_blocks_of_rows_change_nothing(rng, monkeypatch, c
 def test_landing_steps_written_out_by_hand_give_the_same_iterates(rng):
     solver = Landing()
     X0, _, state = start_of(solver, rng)
-    X = list(X0.transpose(1, 0, 2))
-    whole = slice(None)
-    for _, rows, _ in draws(rng):
-        solver.step(PROBLEM, state, Draw(rows, whole, whole), 0)
-        M, cross = moments(rows)
+    X = list(X0)
+    for samples in minibatches(rng):
+        solver.step(PROBLEM, state, samples[:1])
+        M, cross = moments(samples[0])
         for k in range(LANES):
             U, G = M @ X[k], -cross @ X[k]
             C = X[k].T @ U
             np.testing.assert_allclose(state.C[k], C, atol=1e-10)
             field = (G @ U.T @ U - U @ G.T @ U) / 2 + STEPS["omega"][k] * U @ (C - np.eye(P))
             X[k] = X[k] - STEPS["eta"][k] * field
-    np.testing.assert_allclose(state.X.transpose(1, 0, 2), X, rtol=1e-9, atol=1e-10)
-
-
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("columns", [1, 10**6])
-@pytest.mark.parametrize("kind", [CDFSG, CDFSGAda, Landing])
-def test_several_steps_at_once_give_what_one_after_the_other_give(rng, monkeypatch, kind, columns, shared):
-    monkeypatch.setattr("cdfsg.solvers.landing.COLUMNS", columns)
-    solver, problem = kind(), SampledGCCA(SIZES, Huber(0.4))
-    X0, first, one = start_of(solver, rng)
-    settings = {name: np.array(STEPS[name]) for name in solver.settings}
-    many = solver.start(problem, X0.copy(), settings, first)
-    whole, halves = (slice(None), slice(None)), (slice(0, ROWS // 2), slice(ROWS // 2, None))
-    draws = Draws(rng.standard_normal((5 * ROWS, N)), ROWS, *(whole if shared else halves))
-    C = solver.steps(problem, many, draws)
-    for number, draw in enumerate(draws):
-        solver.step(problem, one, draw, 0)
-        np.testing.assert_allclose(C[number], one.C, rtol=1e-9, atol=1e-12)
-    for entry in dataclasses.fields(one):
-        np.testing.assert_allclose(getattr(many, entry.name), getattr(one, entry.name), rtol=1e-9, atol=1e-12)
-
-
-def test_a_move_within_a_span_is_seen_by_the_rows_behind_it_and_kept_for_x(rng):
-    rows, X = rng.standard_normal((9, N)), rng.standard_normal((N, LANES, P))
-    factor = rng.standard_normal((3, 2, LANES, P))
-    span, part = Span(PROBLEM, rows, X), slice(3, 6)
-    span.move(part, factor)
-    moved = X - PROBLEM.lift(rows[part], factor)
-    np.testing.assert_allclose(span.values[6:], PROBLEM.project(rows[6:], moved), atol=1e-12)
-    np.testing.assert_allclose(X - PROBLEM.lift(rows, span.moves), moved, atol=1e-12)
+    np.testing.assert_allclose(state.X, X, rtol=1e-9, atol=1e-10)
 
 
 def q_factor(A):
@@ -148,14 +116,14 @@ def test_both_passes_of_rsg_plus_written_out_by_hand_give_the_same_factors(rng):
     gamma, w = 0.03, 0.7
     solver = RSGPlus(gamma=gamma, weight=w)
     X0, _, state = start_of(solver, rng)
-    views, whole = (LEFT, RIGHT), slice(None)
-    Q = {(k, i): q_factor(X0[view, k]) for k in range(LANES) for i, view in enumerate(views)}
+    views = (LEFT, RIGHT)
+    Q = {(k, i): q_factor(X0[k, view]) for k in range(LANES) for i, view in enumerate(views)}
     T = dict.fromkeys(Q, np.eye(P))
     for (k, i), q in Q.items():
-        np.testing.assert_allclose(state.X[views[i], k], q, atol=1e-10)
-    for number, (_, rows, _) in enumerate(draws(rng, 4)):
-        solver.step(PROBLEM, state, Draw(rows, whole, whole), min(number, 1))
-        A = [rows[:, view] for view in views]
+        np.testing.assert_allclose(state.X[k, views[i]], q, atol=1e-10)
+    for number, samples in enumerate(minibatches(rng, 4)):
+        (solver.step if number else solver.power_step)(PROBLEM, state, samples[:1])
+        A = [samples[0][:, view] for view in views]
         old_q, old_t = dict(Q), dict(T)
         for k, i in old_q:
             q, t = old_q[k, i], old_t[k, i]
@@ -170,34 +138,32 @@ def test_both_passes_of_rsg_plus_written_out_by_hand_give_the_same_factors(rng):
             Q[k, i] = q_factor(q - STEPS["eta_q"][k] * unit_columns(V - q @ V.T @ q))
             T[k, i] = t @ q_factor(np.eye(P) - STEPS["eta_t"][k] * R)
     for k, i in Q:
-        np.testing.assert_allclose(state.Q[views[i], k], Q[k, i], atol=1e-9)
-        np.testing.assert_allclose(state.T[i, k], T[k, i], atol=1e-9)
-        np.testing.assert_allclose(state.X[views[i], k], Q[k, i] @ T[k, i], atol=1e-9)
+        np.testing.assert_allclose(state.Q[k, views[i]], Q[k, i], atol=1e-9)
+        np.testing.assert_allclose(state.T[k, i], T[k, i], atol=1e-9)
+        np.testing.assert_allclose(state.X[k, views[i]], Q[k, i] @ T[k, i], atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", [CDFSG, CDFSGAda, Landing])
 def test_the_first_value_of_the_constraint_is_that_of_a_minibatch_of_its_own(kind, rng):
     X0, first, state = start_of(kind(), rng)
     for k in range(LANES):
-        np.testing.assert_allclose(state.C[k], X0[:, k].T @ moments(first)[0] @ X0[:, k], atol=1e-12)
+        np.testing.assert_allclose(state.C[k], X0[k].T @ moments(first)[0] @ X0[k], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_every_array_of_a_solver_stays_in_single_precision(name, rng, monkeypatch):
-    monkeypatch.setattr("cdfsg.solvers.landing.COLUMNS", 1)
+def test_every_array_of_a_solver_stays_in_single_precision_and_side_by_side(name, rng):
     solver = SOLVERS[name]()
     _, _, state = start_of(solver, rng, np.float32)
-    for number, (draw, rows, _) in enumerate(draws(rng, 3, np.float32)):
-        whole = Draw(rows, slice(None), slice(None))
-        solver.step(PROBLEM, state, draw if solver.streams == 2 else whole, min(number, solver.passes - 1))
-        kinds = {entry.name: getattr(state, entry.name).dtype for entry in dataclasses.fields(state)}
+    for number, samples in enumerate(minibatches(rng, 3, np.float32)):
+        advance = getattr(solver, solver.epochs[min(number, len(solver.epochs) - 1)])
+        advance(PROBLEM, state, samples[: solver.samples_per_step])
+        kinds = {entry: value.dtype for entry, value in vars(state).items()}
         assert set(kinds.values()) == {np.dtype(np.float32)}, kinds
-    if hasattr(solver, "steps"):
-        rows = rng.standard_normal((2 * ROWS, N)).astype(np.float32)
-        C = solver.steps(PROBLEM, state, Draws(rows, ROWS, slice(None), slice(None)))
-        assert {C.dtype, state.X.dtype} == {np.dtype(np.float32)}
-    R = np.ones((2, 2, LANES, P), dtype=np.float32)
-    assert apply_kernel(np.ones((2, 3, 2), dtype=np.float32), R).dtype == np.float32
+    tall = [value for value in vars(state).values() if value.shape == (LANES, N, P)]
+    assert tall and all(value.transpose(1, 0, 2).flags.c_contiguous for value in tall)
+    state.lanes = np.arange(LANES)
+    state.keep(np.array([False, True]))
+    assert len(state.X) == 1 and state.X.transpose(1, 0, 2).flags.c_contiguous
 
 
 def test_columns_are_normalised_in_every_lane_and_zero_columns_stay_zero(rng):
@@ -205,7 +171,7 @@ def test_columns_are_normalised_in_every_lane_and_zero_columns_stay_zero(rng):
     A[0, :, 1] = 0
     expected = np.ones((LANES, P))
     expected[0, 1] = 0
-    for scaled in (normalise_columns(A), normalise_columns_tall(A.transpose(1, 0, 2)).transpose(1, 0, 2)):
+    for scaled in (normalise_columns(A), normalise_tall_columns(A)):
         np.testing.assert_allclose(np.linalg.norm(scaled, axis=1), expected)
         np.testing.assert_allclose(scaled * np.linalg.norm(A, axis=1, keepdims=True), A, atol=1e-14)
 
@@ -213,20 +179,18 @@ def test_columns_are_normalised_in_every_lane_and_zero_columns_stay_zero(rng):
 def test_columns_of_length_one_are_left_as_they_are():
     A = np.broadcast_to(np.eye(3)[:, :2], (LANES, 3, 2)).copy()
     np.testing.assert_array_equal(normalise_columns(A), A)
-    np.testing.assert_array_equal(normalise_columns_tall(A.transpose(1, 0, 2)), A.transpose(1, 0, 2))
+    np.testing.assert_array_equal(normalise_tall_columns(A), A)
 
 
 def test_a_lane_that_is_not_finite_or_singular_gives_nan_in_qf_and_the_others_their_factor(rng, numpy_raises):
-    A = rng.standard_normal((N, 4, P))
+    A = rng.standard_normal((4, N, P))
     A[0, 0, 0] = np.nan
-    A[:2, 1, :2] = [[np.inf, np.inf], [np.inf, -np.inf]]  # inf - inf in A'A, so that every processor has to say so
-    A[:, 2, 1] = A[:, 2, 0] = 0
-    Q = qf(A, (LEFT, RIGHT))
-    assert np.isnan(Q[LEFT, :3]).all()
-    assert np.isnan(Q[RIGHT, 2]).all()
-    for lane, view in ((3, LEFT), (3, RIGHT), (0, RIGHT), (1, RIGHT)):
-        assert np.linalg.cond(A[view, lane]) < 5  # qf loses the square of it times the rounding, 1e-15
-        np.testing.assert_allclose(Q[view, lane], q_factor(A[view, lane]), atol=1e-10)
+    A[1, :2, :2] = [[np.inf, np.inf], [np.inf, -np.inf]]  # inf - inf in A'A, so that every processor has to say so
+    A[2, :, 1] = A[2, :, 0] = 0
+    Q = qf(A)
+    assert np.isnan(Q[:3]).all()
+    assert np.linalg.cond(A[3]) < 5  # qf loses the square of it times the rounding, 1e-15
+    np.testing.assert_allclose(Q[3], q_factor(A[3]), atol=1e-10)
 
 
 REGULAR = np.array([[[2.0, 1.0], [0.0, 1.0]], [[1.0, -1.0], [1.0, 2.0]]])  # condition numbers 2.6 and 2.6
@@ -235,8 +199,8 @@ SINGULAR = np.array([[3.0, 4.0], [3.0, 4.0]])  # as from two rows with equal lab
 
 def inverses(singular, middle, dtype=np.float64):
     """What stands for the inverse of three blocks of one lane, the middle one of them given."""
-    rows = np.concatenate([REGULAR[0], middle, REGULAR[1]]).astype(dtype)[:, None]
-    return block_inverses(rows, singular)[:, 0].reshape(3, 2, 2).swapaxes(1, 2)
+    rows = np.concatenate([REGULAR[0], middle, REGULAR[1]]).astype(dtype)
+    return block_inverses(rows, singular).reshape(3, 2, 2).mT
 
 
 @pytest.mark.parametrize("singular", ["stop", "pseudo-inverse"])
@@ -311,23 +275,5 @@ def test_a_constant_that_is_not_positive_is_refused_by_its_name(make, name):
 def test_rsg_plus_takes_as_many_columns_as_its_narrowest_view_has_and_no_more():
     problem, views = SampledGCCA((60, 4), Identity()), load("digits")
     RSGPlus().check(problem, views, 20, 4)
-    with pytest.raises(Refusal, match="p <= 4, got p = 5"):
+    with pytest.raises(Unsupported, match="p <= 4, got p = 5"):
         RSGPlus().check(problem, views, 20, 5)
-
-
-def test_a_class_that_overrides_step_alone_is_heard_though_it_inherits_steps():
-    class Frozen(CDFSG):
-        def step(self, problem, state, draw, number):
-            state.C = np.zeros_like(state.C)
-
-    class Both(Frozen):
-        def steps(self, problem, state, draws):
-            state.X += 1
-            return step_by_step(self, problem, state, draws, 0)
-
-    views = load("digits")
-    X0 = initial_points(CDFSG(), views.n_features, 2, [0])
-    problem, settings = SampledGCCA(views.sizes, Identity()), {"s1": [0.5], "s2": [0.1]}
-    arguments = (problem, views, X0, settings, 100, 5)
-    np.testing.assert_array_equal(run(Frozen(), *arguments, dtype=np.float64).X, X0)
-    assert (run(Both(), *arguments, dtype=np.float64).X > X0 + 1).all()
