@@ -175,7 +175,7 @@ def _run_one(experiment: Experiment, jobs: int) -> pd.DataFrame:
 
 def _status(arguments: argparse.Namespace) -> None:
     for experiment in chosen(arguments.only):
-        jobs = experiment.jobs(experiment.stages())
+        jobs = experiment.jobs()
         done = sum(is_intact(RUNS / f"{key_of(job)}.csv") for job in jobs)
         print(f"{experiment.table} {experiment.name}: {done} of {len(jobs)} jobs with given settings are done")
         try:
@@ -183,7 +183,7 @@ def _status(arguments: argparse.Namespace) -> None:
         except FileNotFoundError:
             print("  no published records yet; make reproduce")
             continue
-        wanted = {key_of(job) for job in experiment.jobs(experiment.stages(), plan(experiment, runs))}
+        wanted = {key_of(job) for job in experiment.jobs(plan(experiment, runs))}
         fresh = wanted == set(runs["key"])
         of = "of this code and data" if fresh else "of other code or data; make reproduce makes them anew"
         print(f"  published records: {len(runs)}, {of}")

@@ -109,16 +109,16 @@ def test_without_a_command_or_with_an_unknown_one_the_usage_names_them(capsys):
 
 def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders):
     status, out, _ = call("status")
-    assert status == 0 and "ta:pcctimemn digits-identity: 0 of 5 blocks with given settings are done" in out
+    assert status == 0 and "ta:pcctimemn digits-identity: 0 of 5 jobs with given settings are done" in out
     assert "no published records yet; make reproduce" in out
 
     status, out, err = call("run", "--jobs", "1")
-    assert status == 0 and "blocks to run" in err
+    assert status == 0 and "jobs to run" in err
     published = pd.concat([pd.read_csv(path) for path in (folders / "records").glob("digits-*.csv")])
     assert out == f"digits-identity: {len(published)} records in {folders / 'records'}\n"
 
     status, out, _ = call("status")
-    assert status == 0 and "5 of 5 blocks with given settings are done" in out
+    assert status == 0 and "5 of 5 jobs with given settings are done" in out
     assert f"published records: {len(published)}, of this code and data" in out
 
     status, _, err = call("run", "--jobs", "1")
@@ -129,7 +129,7 @@ def test_the_status_tells_records_of_other_code(call, monkeypatch):
     call("run", "--jobs", "1")
     monkeypatch.setattr("cdfsg.paper.compute.code_digest", lambda *modules: "other")
     _, out, _ = call("status")
-    assert "0 of 5 blocks" in out and "of other code or data" in out
+    assert "0 of 5 jobs" in out and "of other code or data" in out
 
 
 def test_a_verdict_without_records_says_how_to_make_them(call, folders):
@@ -152,9 +152,9 @@ def test_a_damaged_record_is_named_and_its_block_run_again(call, folders):
     victim = sorted((folders / "runs").iterdir())[0]
     victim.write_bytes(victim.read_bytes()[:100])
     status, _, err = call("run", "--jobs", "1")
-    assert status == 0 and f"{victim} does not end with a checksum" in err and "its block is run again" in err
-    assert re.search(r"\b1 of \d blocks to run", err)  # of which stage the block is depends on its key
-    assert "blocks to run" not in call("run", "--jobs", "1")[2]
+    assert status == 0 and f"{victim} does not end with a checksum" in err and "its job is run again" in err
+    assert re.search(r"\b1 of \d jobs to run", err)  # of which stage the job is depends on its key
+    assert "jobs to run" not in call("run", "--jobs", "1")[2]
 
 
 @pytest.mark.parametrize("command", ["run", "verdict", "notebooks", "report", "reproduce", "quick"])

@@ -21,17 +21,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from cdfsg.paper import experiments
-from cdfsg.paper.experiments import EXPERIMENTS, entry_of
+from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.protocols import entry_of
 from cdfsg.paper.results import ablations, tables, verdicts
 from cdfsg.paper.run import run_experiment
 from cdfsg.paper.show import figures
-from tests.paper.fakes import fake
+from tests.paper.fakes import fake, planned
 
 if __name__ == "__main__":
     small = replace(
         experiments.QUICK, batch_sizes=(100,), ps=(2,), trace_batch_size=100, starts=(1, 2), betas=(), treatments=()
     )
-    runs = run_experiment(small, Path(sys.argv[1]), 1)
+    runs = run_experiment(small, Path(sys.argv[1]), 1)[""]
     found = {
         "selected": tables.selected(runs),
         "trade_off": tables.trade_off(small, runs),
@@ -44,7 +45,7 @@ if __name__ == "__main__":
             (size, p, solver): entry_of(solver).grid[4]
             for size in experiment.batch_sizes for p in experiment.ps for solver in experiment.solvers
         }
-        made_up = fake(*experiment.first_stage(), *experiment.second_stage(chosen))
+        made_up = fake(*experiment.jobs(planned(chosen)))
         found[experiment.table] = verdicts.verdicts(experiment, made_up)
     for name, table in found.items():
         mine = table[table["solver"] == "Fourth-order"]
@@ -99,6 +100,6 @@ def test_a_solver_that_the_paper_does_not_have_leaves_the_keys_of_the_others_as_
     code = """
 from cdfsg.paper.compute import key_of
 from cdfsg.paper.experiments import QUICK
-print([key_of(block) for block in QUICK.first_stage() if block.solver != "Fourth-order"])
+print([key_of(job) for job in QUICK.jobs() if job.solver != "Fourth-order"])
 """
     assert python(copy, "-c", code) == python(ROOT, "-c", code)

@@ -16,9 +16,9 @@ from cdfsg.paper import records
 from cdfsg.paper.experiments import Experiment
 
 INDEX, TIMES = "index.csv", "times.csv"
-_INDEX = ("file", "key", *records.JOB)
-_CURVE = ("key", "start", *records.SETTINGS, "samples", "status", "stopped_at", "quality", "pcc", "fval", "fea")
-_RUNS = ("key", *records.RUN)
+_INDEX = ("file", *records.JOB, "key")
+_CURVE = ("start", *records.SETTINGS, "samples", "status", "stopped_at", "quality", "pcc", "fval", "fea", "key")
+_RUNS = (*records.RUN, "key")
 _TIMES = ("key", "seconds")
 
 
@@ -51,8 +51,7 @@ def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
     old, times = _table(folder / INDEX, _INDEX, remedy), _table(folder / TIMES, _TIMES, remedy)
     new = jobs[list(_INDEX)]
     kept = old[~old["file"].isin(new["file"])]
-    seconds = jobs.rename(columns={"block_seconds": "seconds"})[["key", "seconds"]]
-    _write(folder / TIMES, pd.concat([times, seconds]).drop_duplicates("key", keep="last"))
+    _write(folder / TIMES, pd.concat([times, jobs[list(_TIMES)]]).drop_duplicates("key", keep="last"))
     _write(folder / INDEX, pd.concat([old, new]).drop_duplicates(["file", "key"], keep="last"))
     for path, runs in files.items():
         records.require_columns(runs)
@@ -147,7 +146,7 @@ def _read(experiment: Experiment, parts: list[str]) -> pd.DataFrame:
         index = records.table(checksums.read(folder / INDEX, remedy), _INDEX, folder / INDEX, remedy)
         times = records.table(checksums.read(folder / TIMES, remedy), _TIMES, folder / TIMES, remedy)
         index = index[index["file"] == path.name].merge(times, on="key", how="left")
-        frame = runs.merge(index.rename(columns={"seconds": "block_seconds"}), on="key", how="left")
+        frame = runs.merge(index, on="key", how="left")
         frames.append(records.complete(frame.reindex(columns=list(records.COLUMNS)), path, remedy))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(records.COLUMNS))
 

@@ -205,7 +205,7 @@ def _complete(frame: pd.DataFrame, job: Job, views: Views, seconds: float) -> pd
     constant = {
         **{name: getattr(job, name) for name in ("dataset", "merit", "batch_size", "p", "solver", "role", "variant")},
         "beta": job.protocol.beta, "order": np.nan if job.order is None else job.order, "lanes": job.lanes,
-        "block_seconds": seconds, "provenance": views.provenance.kind, "key": key_of(job),
+        "seconds": seconds, "provenance": views.provenance.kind, "key": key_of(job),
     }  # fmt: skip
     frame = frame.assign(**constant)
     unknown = sorted(set(frame) - set(records.COLUMNS))

@@ -1,6 +1,6 @@
 """The experiments: one per table of the paper, each a list of stages that become jobs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -136,11 +136,6 @@ class Stage:
     starts: tuple[int, ...] = ()
     orders: tuple[int, ...] = (REPORTED_ORDER,)
 
-    @property
-    def waits(self) -> bool:
-        """Whether it needs what the tuning runs select."""
-        return self.at in ("selected", "headline")
-
 
 TABLE = (
     Stage("tuning", "grid"),
@@ -221,10 +216,12 @@ class Experiment:
             stages += [replace(treated, role="tuning", at="grid"), treated, replace(treated, at="given", ours=False)]
         return tuple(stages)
 
-    def jobs(self, stages: Sequence[Stage], plan: Plan | None = None) -> list[Job]:
-        """The jobs of some stages; those that wait for a plan have none without it."""
-        plan = plan or Plan()
-        return [job for stage in stages for base in self._bases(stage) for job in self._jobs(stage, base, plan)]
+    def jobs(self, plan: Plan | None = None, part: str = "") -> list[Job]:
+        """The jobs of one of `parts`; without a plan, those that need none."""
+        return [
+            job for stage in self.stages(part) for base in self._bases(stage)
+            for job in self._jobs(stage, base, plan or Plan())
+        ]  # fmt: skip
 
     def _jobs(self, stage: Stage, base: Job, plan: Plan) -> Iterator[Job]:
         entry, place = entry_of(base.solver), (base.batch_size, base.p, base.solver)

@@ -35,13 +35,13 @@ RUN = (
 )  # fmt: skip
 """Columns that differ: one row per run, or per run and point of a curve."""
 
-COLUMNS = ("key", *JOB, *RUN, "block_seconds")
-"""Columns of a record; the last is the wall time of its job."""
+COLUMNS = (*JOB, *RUN, "seconds", "key")
+"""Columns of a record, with the wall time of its job; the key comes last, so that a row that is cut short shows."""
 
 SAME_RUN = ["batch_size", "p", "solver", "variant", *SETTINGS]
 """Columns that the runs of one cell of a grid share."""
 
-VOLATILE = ("block_seconds",)
+VOLATILE = ("seconds",)
 """Columns that differ between two runs of the same code: wall times."""
 
 _TEXT = {"dataset", "merit", "solver", "role", "variant", "status", "provenance", "key"}

@@ -25,11 +25,11 @@ def run_experiment(experiment: Experiment, folder: Path, processes: int) -> dict
     dict of DataFrame
         The records by their part, see `Experiment.parts`.
     """
-    first = {part: run_jobs(experiment.jobs(experiment.stages(part)), folder, processes) for part in experiment.parts}
+    first = {part: run_jobs(experiment.jobs(part=part), folder, processes) for part in experiment.parts}
     chosen = plan(experiment, pd.concat(first.values(), ignore_index=True))
     found = {}
     for part in experiment.parts:
-        jobs = [job for job in experiment.jobs(experiment.stages(part), chosen)]
+        jobs = experiment.jobs(chosen, part)
         # Timing runs come last, so that nothing else competes with them than another timing run.
         timed = [job for job in jobs if job.role == "timing"]
         others = run_jobs([job for job in jobs if job.role != "timing"], folder, processes)

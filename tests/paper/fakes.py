@@ -4,7 +4,7 @@ import hashlib
 
 import pandas as pd
 
-from cdfsg.paper.experiments import Block, Experiment
+from cdfsg.paper.experiments import Experiment, Job, Plan
 from cdfsg.paper.records import COLUMNS, SETTINGS
 from cdfsg.solvers import SOLVERS
 
@@ -22,31 +22,39 @@ TINY = Experiment(
 )
 """All the pipeline in a second."""
 
-BLOCK = Block(
+JOB = Job(
     "digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 101, (101, 102), ((0.5, 0.1), (0.25, 0.01))
 )
 
+
+
+def planned(chosen, treatments=()):
+    """A plan with the chosen setting of each (batch size, p, solver), under each treatment too."""
+    return Plan({(name, *place): setting for name in ("", *treatments) for place, setting in chosen.items()})
+
+
 GOOD = {
-    "status": "done", "stopped_at": -1, "samples": 1700, "provenance": "original", "block_seconds": 1.0,
+    "status": "done", "stopped_at": -1, "samples": 1700, "provenance": "original", "seconds": 1.0,
     "quality": 0.9, "bound": -2.2, "pcc": 0.9, "pcc_paired": 0.9, "fval": -2.0, "fea": 0.1,
     "fea_spectral": 0.08, "fea_spectral_post": 0.08,
     "pcc_post": 0.9, "fea_post": 0.1, "fval_post": -2.0, "pcc_orth": 0.9, "fea_orth": 0.0, "fval_orth": -2.0,
 }  # fmt: skip
 
 
-def fake(*blocks, **numbers):
-    """One row per run of the blocks, in the order in which `run.compute` has them; quality is PCC, as in CCA."""
+def fake(*jobs, **numbers):
+    """One row per run of the jobs, in the order in which `run.compute` has them; quality is PCC, as in CCA."""
     numbers.setdefault("quality", numbers.get("pcc", GOOD["pcc"]))
     rows = [
         {
-            "dataset": block.dataset, "merit": block.merit, "batch_size": block.batch_size, "p": block.p,
-            "solver": block.solver, "role": block.role, "variant": block.variant, "order": block.order,
-            "start": start, **dict(zip(SOLVERS[block.solver].settings, setting, strict=True)),
-            "lanes": block.lanes, **GOOD, "key": hashlib.sha256(repr(block).encode()).hexdigest()[:16], **numbers,
+            "dataset": job.dataset, "merit": job.merit, "batch_size": job.batch_size, "p": job.p,
+            "solver": job.solver, "role": job.role, "variant": job.variant, "order": job.order,
+            "beta": job.protocol.beta,
+            "start": start, **dict(zip(SOLVERS[job.solver].settings, setting, strict=True)),
+            "lanes": job.lanes, **GOOD, "key": hashlib.sha256(repr(job).encode()).hexdigest()[:16], **numbers,
         }
-        for block in blocks
-        for start in block.starts
-        for setting in block.settings
+        for job in jobs
+        for start in job.starts
+        for setting in job.settings
     ]  # fmt: skip
     frame = pd.DataFrame(rows).reindex(columns=list(COLUMNS))
     return frame.astype({name: float for name in ("order", *SETTINGS)})

@@ -17,11 +17,11 @@ from cdfsg import __main__ as cli
 from cdfsg.files import ROOT
 from cdfsg.paper import compute, distribute, records, run
 from cdfsg.paper.compute import key_of
-from cdfsg.paper.experiments import Block
-from cdfsg.paper.run import run_blocks
+from cdfsg.paper.experiments import Job
+from cdfsg.paper.run import run_jobs
 
-BLOCK = Block("synthetic", "identity", 100, 2, "CDFSG", "reported", "grid", 1, (1, 2), ((0.5, 0.02), (0.25, 0.01)))
-BLOCKS = [replace(BLOCK, order=order) for order in range(1, 31)]
+JOB = Job("synthetic", "identity", 100, 2, "CDFSG", "reported", "grid", 1, (1, 2), ((0.5, 0.02), (0.25, 0.01)))
+JOBS = [replace(JOB, order=order) for order in range(1, 31)]
 
 
 @pytest.fixture(autouse=True)
@@ -107,44 +107,44 @@ def test_a_worker_that_is_killed_loses_nothing_and_the_records_are_those_of_this
     processes = {process.pid: process for process in (workers(), workers())}
     lost = []
 
-    def kill(progress, block, seconds):
+    def kill(progress, job, seconds):
         if not lost:
             with Client(scheduler, set_as_default=False) as client:
                 under_way = client.processing()
                 victim = max(under_way, key=lambda worker: len(under_way[worker]))
                 lost.extend(under_way[victim])
                 end(processes[client.run(os.getpid)[victim]])
-        plain(progress, block, seconds)
+        plain(progress, job, seconds)
 
     plain = distribute.Progress.report
     monkeypatch.setattr(distribute.Progress, "report", kill)
     with distribute.cluster(scheduler):
-        found = run_blocks(BLOCKS, tmp_path / "cluster", 1)
+        found = run_jobs(JOBS, tmp_path / "cluster", 1)
     assert lost and sum(process.poll() is None for process in processes.values()) == 1
     monkeypatch.setattr(distribute.Progress, "report", plain)
-    assert_same(found, run_blocks(BLOCKS, tmp_path / "here", 1))
-    names = sorted(f"{key_of(block)}.csv" for block in BLOCKS)
+    assert_same(found, run_jobs(JOBS, tmp_path / "here", 1))
+    names = sorted(f"{key_of(job)}.csv" for job in JOBS)
     assert sorted(os.listdir(tmp_path / "cluster")) == names
 
 
 def test_the_blocks_are_computed_by_the_worker_even_if_it_is_the_only_one_and_are_written_here(
     scheduler, workers, tmp_path, monkeypatch
 ):
-    def not_here(block):
+    def not_here(job):
         raise ValueError("computed by the process that asked")
 
     workers()
     monkeypatch.setattr(run, "compute", not_here)
     with distribute.cluster(scheduler):
-        assert len(run_blocks(BLOCKS[:2], tmp_path / "runs", 1)) == 2 * BLOCK.lanes
+        assert len(run_jobs(JOBS[:2], tmp_path / "runs", 1)) == 2 * JOB.lanes
     assert len(os.listdir(tmp_path / "runs")) == 2
 
 
 def test_a_block_that_fails_on_a_worker_is_named(scheduler, workers, tmp_path):
     workers()
-    bad = replace(BLOCK, solver="Landing", settings=((-1.0, 1.0),))
+    bad = replace(JOB, solver="Landing", settings=((-1.0, 1.0),))
     with distribute.cluster(scheduler), pytest.raises(ValueError, match="p=2 Landing reported/grid.*positive values"):
-        run_blocks([bad], tmp_path, 1)
+        run_jobs([bad], tmp_path, 1)
 
 
 def test_a_worker_with_other_code_is_refused_and_leaves_no_record(scheduler, workers, tmp_path):
@@ -154,17 +154,17 @@ def test_a_worker_with_other_code_is_refused_and_leaves_no_record(scheduler, wor
     workers(package=tmp_path / "other")
     words = r"^synthetic .*CDFSG reported.* has code \w+, data .*the process that asked has code \w+, .*same version"
     with distribute.cluster(scheduler), pytest.raises(ValueError, match=words):
-        run_blocks([BLOCK], tmp_path / "runs", 1)
+        run_jobs([JOB], tmp_path / "runs", 1)
     assert not (tmp_path / "runs").exists()
 
 
 def test_a_block_on_other_data_than_those_of_the_process_that_asked_is_refused(monkeypatch):
     views = compute.views_of("synthetic")
-    here = run._origin(BLOCK)
+    here = run._origin(JOB)
     other = replace(views, provenance=replace(views.provenance, checksum="sha256:0"))
     monkeypatch.setattr(run, "views_of", lambda *_: other)
     with pytest.raises(ValueError, match=r"has code .*'sha256:0'.*the process that asked has code .*same data files"):
-        run.compute_alone(BLOCK, here)
+        run.compute_alone(JOB, here)
 
 
 class Foreign:
@@ -177,7 +177,7 @@ class Foreign:
 def test_a_block_that_dask_gives_up_ends_the_run_with_its_name(scheduler, workers):
     workers()
     with distribute.cluster(scheduler), pytest.raises(ValueError, match="CDFSG reported.*: given up by Dask"):
-        list(distribute.each(run.compute_alone, [(BLOCK, Foreign())], 1))
+        list(distribute.each(run.compute_alone, [(JOB, Foreign())], 1))
 
 
 def test_a_scheduler_that_is_lost_ends_the_run_and_keeps_what_was_finished(tmp_path, monkeypatch):
@@ -188,11 +188,11 @@ def test_a_scheduler_that_is_lost_ends_the_run_and_keeps_what_was_finished(tmp_p
     words = "connection to the Dask scheduler was lost; start it again, and the same command goes on"
     try:
         with pytest.raises(ValueError, match=words), distribute.cluster(address):
-            run_blocks(BLOCKS, tmp_path / "runs", 1)
+            run_jobs(JOBS, tmp_path / "runs", 1)
     finally:
         end(process)
         end(worker)
-    assert len(records.read((tmp_path / "runs").iterdir())) >= BLOCK.lanes
+    assert len(records.read((tmp_path / "runs").iterdir())) >= JOB.lanes
 
 
 def test_a_worker_with_several_threads_is_refused_with_how_to_start_it(scheduler, workers):

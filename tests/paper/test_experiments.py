@@ -1,16 +1,17 @@
 import pytest
 
-from cdfsg.paper import experiments
-from cdfsg.paper.experiments import (
-    EXPERIMENTS,
+from cdfsg.paper import protocols
+from cdfsg.paper.experiments import EXPERIMENTS, QUICK, Plan, find
+from cdfsg.paper.protocols import (
+    ENTRIES,
     GRID,
     OURS,
-    QUICK,
     RSG_PLUS_PUBLISHED,
     TREATMENTS,
+    Protocol,
     entry_of,
-    find,
 )
+from tests.paper.fakes import planned
 
 ALL = [*EXPERIMENTS.values(), QUICK]
 
@@ -31,8 +32,8 @@ def selected(experiment):
     }
 
 
-def blocks_of(experiment):
-    return [*experiment.first_stage(), *experiment.second_stage(selected(experiment))]
+def jobs_of(experiment):
+    return experiment.jobs(planned(selected(experiment)))
 
 
 def test_the_grid_is_the_eighteen_points_of_the_paper():
@@ -46,20 +47,20 @@ def test_landing_and_rsg_plus_are_tuned_on_as_many_points():
     assert RSG_PLUS_PUBLISHED in entry_of("RSG+").grid
 
 
-def test_the_parameters_of_the_paper_reach_every_block(experiment):
-    assert {(block.beta, block.mu) for block in blocks_of(experiment)} == {(0.1, 0.05)}
+def test_the_parameters_of_the_paper_reach_every_job(experiment):
+    assert {(job.protocol.beta, job.protocol.mu) for job in jobs_of(experiment)} == {(0.1, 0.05)}
 
 
 def test_ten_reported_runs_share_one_data_order_and_differ_in_the_initial_point():
     for experiment in EXPERIMENTS.values():
-        reported = [b for b in blocks_of(experiment) if b.role == "reported"]
+        reported = [b for b in jobs_of(experiment) if b.role == "reported"]
         assert {len(set(b.starts)) for b in reported} == {10}
-        assert {b.order for b in reported if b.variant != "file"} == {experiments.REPORTED_ORDER}
+        assert {b.order for b in reported if b.variant != "file"} == {protocols.REPORTED_ORDER}
 
 
 def test_no_tuning_run_shares_a_seed_with_a_run_that_is_shown(experiment):
     def seeds(tuning):
-        chosen = [b for b in blocks_of(experiment) if (b.role == "tuning") == tuning]
+        chosen = [b for b in jobs_of(experiment) if (b.role == "tuning") == tuning]
         return {start for b in chosen for start in b.starts} | {b.order for b in chosen} - {None}
 
     assert seeds(True) and not seeds(True) & seeds(False)
@@ -73,77 +74,92 @@ def test_the_figure_panels_are_at_a_batch_size_of_the_experiment(experiment):
     assert experiment.trace_batch_size in experiment.batch_sizes
 
 
-def test_the_tuned_solvers_are_tuned_and_shown_on_the_same_grid(experiment):
-    first = experiment.first_stage()
-    for solver in ("CDFSG", "CDFSG-Ada"):
-        mine = [b for b in first if b.solver == solver]
-        assert {b.role for b in mine} == {"tuning", "reported"} and {b.settings for b in mine} == {GRID}
-    landing = [b for b in first if b.solver == "Landing"]
-    tuned_on = {b.settings for b in landing if b.role == "tuning"}
-    assert tuned_on == {entry_of("Landing").grid}
-    fixed = {b.variant: b.settings for b in landing if b.role == "reported"}
-    assert fixed == {"fixed": ((0.01, 2.0),), "authors": ((0.16, 0.5),)}
-    rsg_plus = [b for b in first if b.solver == "RSG+"]
-    given = {b.variant: (b.order, b.settings) for b in rsg_plus if b.role == "reported"}
-    both = {"file": (None, (RSG_PLUS_PUBLISHED,)), "permuted": (1, (RSG_PLUS_PUBLISHED,))}
-    assert given == (both if experiment.measure == "pcc" else {})  # it is a method for classical CCA alone
-    assert {b.settings for b in rsg_plus if b.role == "tuning"} == ({entry_of("RSG+").grid} if given else set())
+def test_every_solver_is_tuned_on_its_grid_and_competitors_are_shown_at_given_settings(experiment):
+    without_plan = experiment.jobs()
+    assert {job.solver for job in without_plan if job.role == "tuning"} == set(experiment.solvers)
+    assert all(job.settings == entry_of(job.solver).grid for job in without_plan if job.role == "tuning")
+    for solver in experiment.solvers:
+        given = {j.variant: (j.order, j.settings) for j in without_plan if j.solver == solver and j.role == "reported"}
+        expected = {
+            name: (None if name in entry_of(solver).in_file_order else 1, (setting,))
+            for name, setting in entry_of(solver).given.items()
+        }
+        assert given == expected
+    assert ENTRIES["Landing"].given == {"fixed": (0.01, 2.0), "authors": (0.16, 0.5)}
+    assert ENTRIES["RSG+"].given == dict.fromkeys(("file", "permuted"), RSG_PLUS_PUBLISHED)
+    assert ("RSG+" in experiment.solvers) == (experiment.measure == "pcc")  # it is a method for two views
 
 
-def test_no_two_blocks_are_the_same_work(experiment):
-    blocks = blocks_of(experiment)
+def test_no_two_jobs_are_the_same_work(experiment):
+    blocks = jobs_of(experiment)
     assert len(set(blocks)) == len(blocks)
 
 
-def test_the_second_stage_runs_at_the_selected_settings_and_only_there(experiment):
+def waiting(experiment, plan):
+    """The jobs that the plan adds."""
+    return [job for job in experiment.jobs(plan) if job not in set(experiment.jobs())]
+
+
+def test_jobs_that_wait_for_the_selection_run_at_the_selected_settings_and_only_there(experiment):
     chosen = selected(experiment)
-    second = experiment.second_stage(chosen)
-    for block in second:
-        if block.variant in ("grid", "tuned"):
-            assert block.settings == (chosen[block.batch_size, block.p, block.solver],)
-    assert {b.batch_size for b in second if b.role == "trace"} == {experiment.trace_batch_size}
-    timed = {(b.batch_size, b.p, b.solver) for b in second if b.role == "timing"}
-    assert timed >= set(chosen) and all(b.lanes == 1 for b in second if b.role == "timing")
-    assert {b.variant for b in second if b.role == "timing"} <= {"grid", "fixed", "file"}
-    assert {b.variant for b in second if b.role == "reported"} == {"tuned"}
+    found = waiting(experiment, planned(chosen))
+    for job in found:
+        if job.variant in ("grid", "tuned"):
+            assert job.settings == (chosen[job.batch_size, job.p, job.solver],)
+    assert {j.batch_size for j in found if j.role == "trace"} == {experiment.trace_batch_size}
+    timed = [j for j in found if j.role == "timing"]
+    assert {(j.batch_size, j.p, j.solver) for j in timed} >= {(*key[:2], s) for key in chosen for s in OURS}
+    assert all(j.lanes == 1 and j.variant == entry_of(j.solver).headline_variant for j in timed)
+    assert {j.variant for j in found if j.role == "reported"} == {"grid", "tuned"}
 
 
-def test_the_second_stage_skips_what_has_no_selected_setting(experiment):
+def test_without_a_selected_setting_a_place_has_the_given_settings_alone(experiment):
     chosen = selected(experiment)
     size, p = experiment.trace_batch_size, experiment.ps[0]
     for solver in ("CDFSG", "Landing", "RSG+"):
         chosen.pop((size, p, solver), None)
-    second = [b for b in experiment.second_stage(chosen) if (b.batch_size, b.p) == (size, p)]
-    assert not [b for b in second if b.solver == "CDFSG" or b.variant == "tuned"]
-    assert {b.variant for b in second if b.solver == "Landing"} == {"fixed", "authors"}
-    assert {b.role for b in second if b.solver == "CDFSG-Ada"} == {"trace", "timing"}
+    found = [j for j in experiment.jobs(planned(chosen)) if (j.batch_size, j.p) == (size, p) and j.role != "tuning"]
+    assert not [j for j in found if j.solver == "CDFSG" or j.variant == "tuned"]
+    assert {j.variant for j in found if j.solver == "Landing"} == {"fixed", "authors"}
+    assert {j.role for j in found if j.solver == "CDFSG-Ada"} == {"reported", "trace", "timing"}
+
+
+def test_points_near_a_printed_row_have_their_ten_runs_beside_the_selected_one_and_nothing_else(experiment):
+    place = (experiment.trace_batch_size, experiment.ps[0], "CDFSG")
+    near = (GRID[3], GRID[4])
+    for chosen, expected in ({place: GRID[4]}, (GRID[4], GRID[3])), ({}, near):
+        plan = Plan(planned(chosen).selected, {place: near})
+        mine = [j for j in waiting(experiment, plan) if (j.batch_size, j.p, j.solver) == place]
+        assert [j.settings for j in mine if j.role == "reported"] == [expected]
+        assert {j.settings for j in mine if j.role != "reported"} == ({(GRID[4],)} if chosen else set())
 
 
 def test_an_ablation_changes_what_its_name_says_and_nothing_else(experiment):
     chosen = selected(experiment)
-    treated = {name: {key: entry_of(key[2]).grid[7] for key in chosen} for name in experiment.treatments}
-    tuning, final = experiment.ablation_tuning(), experiment.ablation_runs(chosen, treated)
-    assert len({*tuning, *final, *blocks_of(experiment)}) == len(tuning) + len(final) + len(blocks_of(experiment))
-    first = [b for b in experiment.first_stage() if b.variant in ("grid", "fixed", "file")]
-    plain = {(b.batch_size, b.p, b.solver): b for b in first}
-    for block in (*tuning, *final):
-        name = block.variant.split(" ")[0]
-        differs = {key for key, value in vars(plain[block.batch_size, block.p, block.solver]).items()
-                   if getattr(block, key) != value}  # fmt: skip
-        expected = {"order"} if name == "orders" else set(TREATMENTS[name].changes)
-        assert differs - {"role", "variant", "starts", "settings", "order"} == expected - {"order"}
-    for block in final:
-        key = (block.batch_size, block.p, block.solver)
-        if block.solver in OURS:
-            assert block.settings == ((chosen if block.variant == "orders" else treated[block.variant])[key],)
-    assert {b.variant for b in tuning} == set(experiment.own_treatments)
-    assert {b.order for b in tuning if b.variant == "file"} <= {None}
+    treated = {(name, *key): entry_of(key[2]).grid[7] for name in experiment.treatments for key in chosen}
+    plan = Plan({**planned(chosen).selected, **treated})
+    found = experiment.jobs(plan, "ablations")
+    assert len({*found, *jobs_of(experiment)}) == len(found) + len(jobs_of(experiment))
+    for job in found:
+        name = job.variant.split(" ")[0]
+        assert job.protocol == (Protocol() if name == "orders" else TREATMENTS[name])
+        if job.role == "reported" and job.solver in OURS:
+            at = ("" if name == "orders" else name, job.batch_size, job.p, job.solver)
+            assert job.settings == (plan.selected[at],)
+    assert {j.variant for j in found if j.role == "tuning"} == set(experiment.own_treatments)
+    assert {j.order for j in found if j.variant == "file"} <= {None}
 
 
-def test_an_ablation_without_an_eligible_cell_is_not_run():
-    experiment = QUICK
-    kept = experiment.ablation_runs({}, {"shared": {}})
-    assert {(b.solver, b.variant) for b in kept} == {("Landing", "raw fixed"), ("Landing", "raw authors")}
+def test_an_ablation_without_an_eligible_point_is_not_run():
+    kept = [job for job in QUICK.jobs(part="ablations") if job.role == "reported"]
+    assert {(j.solver, j.variant) for j in kept} == {("Landing", "raw fixed"), ("Landing", "raw authors")}
+
+
+def test_curves_under_every_penalty_parameter_are_at_the_settings_selected_for_the_papers():
+    chosen = selected(QUICK)
+    found = QUICK.jobs(planned(chosen), "betas")
+    assert {(j.protocol.beta, j.solver) for j in found} == {(beta, s) for beta in QUICK.betas for s in OURS}
+    assert all(j.settings == (chosen[j.batch_size, j.p, j.solver],) and j.role == "trace" for j in found)
 
 
 def test_an_experiment_is_found_by_data_set_merit_and_profile():
@@ -165,10 +181,10 @@ def test_what_is_not_there_is_answered_with_what_is(asked, words):
         find(*asked)
 
 
-def test_a_block_describes_itself_in_a_line(experiment):
-    for block in blocks_of(experiment):
-        words = block.describe()
+def test_a_job_describes_itself_in_a_line(experiment):
+    for job in jobs_of(experiment):
+        words = job.describe()
         assert (
-            f"{block.solver} {block.role}/{block.variant}, {block.lanes} lane" in words and "\n" not in words
+            f"{job.solver} {job.role}/{job.variant}, {job.lanes} lane" in words and "\n" not in words
         )
-        assert words.endswith("lane") == (block.lanes == 1)
+        assert words.endswith("lane") == (job.lanes == 1)

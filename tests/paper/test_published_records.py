@@ -14,16 +14,17 @@ from cdfsg.datasets import DownloadError
 from cdfsg.files import RECORDS
 from cdfsg.merits import make_merit
 from cdfsg.paper import archive
-from cdfsg.paper.compute import compute, evaluate, key_of, solver_of, views_of
+from cdfsg.paper.compute import compute, evaluate, key_of, post_processings, solver_of, views_of
 from cdfsg.paper.exact import data_and_code
-from cdfsg.paper.experiments import EXPERIMENTS, LANDING_FIXED
+from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.protocols import LANDING_FIXED
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.results import tables
 from cdfsg.paper.results.verdicts import verdicts
-from cdfsg.paper.select import METRICS, select
+from cdfsg.paper.select import METRICS, plan, select
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
-from cdfsg.solvers.lanes import SolverOfMany, initial_points, run
+from cdfsg.solvers.engine import initial_points, run
 
 PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if archive.exists(experiment)]
 
@@ -39,8 +40,8 @@ def published(experiment):
 
 
 @pytest.fixture(scope="module")
-def blocks(experiment, published):
-    return [*experiment.first_stage(), *experiment.second_stage(select(published))]
+def jobs(experiment, published):
+    return experiment.jobs(plan(experiment, published))
 
 
 @pytest.fixture(scope="module")
@@ -64,35 +65,28 @@ def test_every_table_of_the_paper_is_published_and_none_is_of_a_surrogate():
     assert kinds == {"mediamill": {"original"}, "mnist": {"original"}, "nmnist": {"derived"}}
 
 
-def test_every_run_of_the_experiment_is_published_once(published, blocks):
+def test_every_run_of_the_experiment_is_published_once(published, jobs):
     what = ["batch_size", "p", "solver", "role", "variant"]
     runs = published.drop_duplicates([*what, "order", "start", *SETTINGS])
     expected = {}
-    for block in blocks:
-        cell = tuple(getattr(block, name) for name in what)
-        expected[cell] = expected.get(cell, 0) + block.lanes
+    for job in jobs:
+        cell = tuple(getattr(job, name) for name in what)
+        expected[cell] = expected.get(cell, 0) + job.lanes
     assert runs.groupby(what).size().to_dict() == expected
 
 
-def test_the_published_records_are_those_of_this_code_and_these_data(experiment, published, blocks, data):
-    stale = set(published["key"]) != {key_of(block) for block in blocks}
+def test_the_published_records_are_those_of_this_code_and_these_data(experiment, published, jobs, data):
+    stale = set(published["key"]) != {key_of(job) for job in jobs}
     assert not stale, "the code or the data changed since data/records was made: run make reproduce"
 
 
-def test_the_published_curves_under_other_penalty_parameters_are_of_this_code(experiment, published, data):
-    if not experiment.betas:
-        pytest.skip("the paper has no such curves for this experiment")
-    expected = {key_of(block) for block in experiment.beta_stage(select(published))}
-    assert set(archive.more(experiment, "betas")["key"]) == expected, "run make reproduce"
-
-
-def test_the_published_ablations_are_of_this_code(experiment, published, data):
-    if not experiment.treatments:
-        pytest.skip("this experiment has no ablations")
-    ablated = archive.ablations(experiment)
-    treated = {name: select(part) for name, part in ablated.groupby("variant")}
-    blocks = [*experiment.ablation_tuning(), *experiment.ablation_runs(select(published), treated)]
-    assert set(ablated["key"]) == {key_of(block) for block in blocks}, "run make reproduce"
+@pytest.mark.parametrize("part", ["betas", "ablations"])
+def test_the_published_records_beside_the_table_are_of_this_code_and_these_data(experiment, published, data, part):
+    if part not in experiment.parts:
+        pytest.skip(f"this experiment has no {part}")
+    found = archive.more(experiment, part)
+    expected = experiment.jobs(plan(experiment, pd.concat([published, found])), part)
+    assert set(found["key"]) == {key_of(job) for job in expected}, "run make reproduce"
 
 
 def test_the_published_exact_solutions_are_of_this_code_feasible_and_at_the_bound(experiment, published, data):
@@ -105,12 +99,12 @@ def test_the_published_exact_solutions_are_of_this_code_feasible_and_at_the_boun
 
 
 @pytest.mark.parametrize("solver", ["CDFSG", "CDFSG-Ada"])
-def test_a_published_run_comes_out_again(published, blocks, data, solver):
-    timed = [b for b in blocks if (b.role, b.p, b.solver, b.starts) == ("timing", 5, solver, (1,))]
-    block = max(timed, key=lambda b: b.batch_size)
-    same = [published[name] == getattr(block, name) for name in ("role", "batch_size", "p", "solver", "variant")]
+def test_a_published_run_comes_out_again(published, jobs, data, solver):
+    timed = [b for b in jobs if (b.role, b.p, b.solver, b.starts) == ("timing", 5, solver, (1,))]
+    job = max(timed, key=lambda b: b.batch_size)
+    same = [published[name] == getattr(job, name) for name in ("role", "batch_size", "p", "solver", "variant")]
     (expected,) = published[np.logical_and.reduce(same)].to_dict("records")
-    (found,) = compute(block).to_dict("records")
+    (found,) = compute(job).to_dict("records")
     assert (found["s1"], found["s2"], found["start"]) == (expected["s1"], expected["s2"], expected["start"])
     assert (found["status"], found["provenance"]) == (expected["status"], expected["provenance"])
     for name in METRICS:  # float32, and sums in another order on another processor
@@ -122,18 +116,14 @@ SAMPLED = "CDFSG_SAMPLE"
 
 
 def files_of(experiment, published):
-    """Every file of an experiment's records, with the blocks that it is made of."""
-    chosen = select(published)
-    blocks = [*experiment.first_stage(), *experiment.second_stage(chosen)]
+    """Every file of an experiment's records, with the jobs that it is made of."""
     traced = published["role"] == "trace"
-    yield "", published[~traced], blocks
-    yield "-curves", published[traced], blocks
-    if experiment.betas:
-        yield "-betas", archive.more(experiment, "betas"), experiment.beta_stage(chosen)
-    if experiment.treatments:
-        runs = archive.ablations(experiment)
-        treated = {name: select(part) for name, part in runs.groupby("variant")}
-        yield "-ablations", runs, [*experiment.ablation_tuning(), *experiment.ablation_runs(chosen, treated)]
+    jobs = experiment.jobs(plan(experiment, published))
+    yield "", published[~traced], jobs
+    yield "-curves", published[traced], jobs
+    for part in experiment.parts[1:]:
+        runs = archive.more(experiment, part)
+        yield f"-{part}", runs, experiment.jobs(plan(experiment, pd.concat([published, runs])), part)
 
 
 @cache
@@ -146,35 +136,35 @@ def sensitive():
 def sample(experiment, published, seed):
     """One run of one file: the files take turns, the run is drawn.
 
-    RSG+ is left out, whose near-singular blocks make differences in rounding grow. So are the other runs in which two
+    RSG+ is left out, whose near-singular jobs make differences in rounding grow. So are the other runs in which two
     processors differ by more than 1e-4, see the page on processors.
 
     Returns
     -------
     suffix : str
         Of the file's name.
-    block : Block
+    job : Block
         The run as a lane alone.
     rows : DataFrame
         What is published of it: one row, or one per point of a curve.
     """
     files = list(files_of(experiment, published))
-    suffix, runs, blocks = files[seed % len(files)]
+    suffix, runs, jobs = files[seed % len(files)]
     runs = runs[runs["solver"] != "RSG+"].merge(sensitive(), how="left", on=list(sensitive().columns), indicator=True)
     runs = runs[runs["_merge"] == "left_only"]
     row = runs.drop_duplicates(["key", "start", *SETTINGS]).sample(random_state=seed % 2**32).iloc[0]
-    (block,) = [block for block in blocks if key_of(block) == row["key"]]
-    setting = tuple(float(row[name]) for name in SOLVERS[block.solver].settings)
-    same = [runs[name] == row[name] for name in ("key", "start", *SOLVERS[block.solver].settings)]
-    alone = replace(block, starts=(int(row["start"]),), settings=(setting,))
+    (job,) = [job for job in jobs if key_of(job) == row["key"]]
+    setting = tuple(float(row[name]) for name in SOLVERS[job.solver].settings)
+    same = [runs[name] == row[name] for name in ("key", "start", *SOLVERS[job.solver].settings)]
+    alone = replace(job, starts=(int(row["start"]),), settings=(setting,))
     return suffix, alone, runs[np.logical_and.reduce(same)].sort_values("samples")
 
 
 def test_a_published_run_that_changes_from_day_to_day_comes_out_again(experiment, published, data):
     seed = int(os.environ.get(SAMPLED) or date.today().toordinal())
-    suffix, block, expected = sample(experiment, published, seed)
-    found = compute(block).sort_values("samples")
-    told = f"{SAMPLED}={seed}: {experiment.name}{suffix}, {block.describe()}, {block.starts}, {block.settings}"
+    suffix, job, expected = sample(experiment, published, seed)
+    found = compute(job).sort_values("samples")
+    told = f"{SAMPLED}={seed}: {experiment.name}{suffix}, {job.describe()}, {job.starts}, {job.settings}"
     for name in ("samples", "status", "provenance"):
         assert list(found[name]) == list(expected[name]), told
     for name in METRICS:
@@ -182,20 +172,8 @@ def test_a_published_run_that_changes_from_day_to_day_comes_out_again(experiment
             np.testing.assert_allclose(found[name], expected[name], rtol=2e-4, atol=2e-4, err_msg=f"{name}: {told}")
 
 
-class OneByOne:
-    """A solver seen without its way of making several steps at once."""
-
-    def __init__(self, solver):
-        self._solver = solver
-
-    def __getattr__(self, name):
-        if name == "steps":
-            raise AttributeError(name)
-        return getattr(self._solver, name)
-
-
 @pytest.mark.parametrize("solver, variant", [("CDFSG", "grid"), ("CDFSG-Ada", "grid"), ("Landing", "fixed")])
-def test_published_runs_of_a_block_are_those_of_a_lane_alone_step_by_step_in_double_precision(
+def test_published_runs_of_a_job_are_those_of_a_lane_alone_in_double_precision(
     experiment, published, data, solver, variant
 ):
     chosen = select(published)
@@ -204,25 +182,25 @@ def test_published_runs_of_a_block_are_those_of_a_lane_alone_step_by_step_in_dou
     setting = LANDING_FIXED[variant] if solver == "Landing" else chosen[size, 5, solver]
     place |= dict(zip(SOLVERS[solver].settings, setting, strict=True))
     (expected,) = published[np.logical_and.reduce([published[k] == v for k, v in place.items()])].to_dict("records")
-    (block,) = [
-        b for b in experiment.first_stage()
+    (job,) = [
+        b for b in experiment.jobs(plan(experiment, published))
         if (b.role, b.batch_size, b.p, b.solver, b.variant) == ("reported", size, 5, solver, variant)
     ]  # fmt: skip
-    plain = OneByOne(solver_of(block))
-    assert not isinstance(plain, SolverOfMany)
-    outcome = run(
-        plain,
-        SampledGCCA(data.sizes, make_merit(block.merit, block.mu)),
+    method = solver_of(job)
+    result = run(
+        method,
+        SampledGCCA(data.sizes, make_merit(job.merit, job.protocol.mu)),
         data,
-        initial_points(plain, data.n_features, 5, (1,)),
-        {name: np.array([place[name]]) for name in plain.settings},
+        initial_points(method, data.n_features, 5, (1,)),
+        {name: np.array([place[name]]) for name in method.settings},
         size,
-        block.order,
+        job.order,
         dtype=np.float64,
     )
-    (found,) = evaluate(block, plain, data, outcome.X, outcome.tracker).to_dict("records")
+    post = post_processings(job, method, data, result.X, result.tracker)
+    (found,) = evaluate(job, method, data, result.X, post).to_dict("records")
     assert found["status"] == expected["status"]
-    for name in METRICS:  # the block's run is in float32: its rounding, grown over the steps of a pass
+    for name in METRICS:  # the job's run is in float32: its rounding, grown over the steps of a pass
         np.testing.assert_allclose(found.get(name, np.nan), expected[name], atol=2e-3, err_msg=name)
 
 

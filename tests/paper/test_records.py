@@ -5,20 +5,23 @@ import pytest
 
 from cdfsg.files import read_sealed, write_atomically, write_sealed
 from cdfsg.paper import records
-from cdfsg.paper.experiments import Block
-from tests.paper.fakes import BLOCK, fake
+from cdfsg.paper.experiments import Job
+from cdfsg.paper.protocols import Protocol
+from tests.paper.fakes import JOB, fake
 
 CHANGED = {
     "dataset": "mnist", "merit": "huber", "batch_size": 50, "p": 4, "solver": "CDFSG-Ada", "role": "reported",
-    "variant": "fixed", "order": None, "starts": (101,), "settings": ((0.5, 0.1),), "shared": True, "centred": False,
-    "constants": (("eta1", 0.5),),
-    "beta": 0.2, "mu": 0.1, "trace_points": 3,
+    "variant": "fixed", "order": None, "starts": (101,), "settings": ((0.5, 0.1),), "protocol": Protocol(shared=True),
+    "trace_points": 3,
+}  # fmt: skip
+CHANGED_PROTOCOL = {
+    "shared": True, "centred": False, "in_file_order": True, "constants": (("eta1", 0.5),), "beta": 0.2, "mu": 0.1,
 }  # fmt: skip
 
 
 def test_records_come_back_from_their_files_exactly_as_they_were(tmp_path):
-    runs = fake(BLOCK, pcc=1 / 3, fea=2.9735703503204296e-15, fval=float("nan"), block_seconds=0.1 + 0.2)
-    other = fake(replace(BLOCK, solver="RSG+", settings=((0.1, 0.01),), order=None), pcc=0.1, fea=float("nan"))
+    runs = fake(JOB, pcc=1 / 3, fea=2.9735703503204296e-15, fval=float("nan"), seconds=0.1 + 0.2)
+    other = fake(replace(JOB, solver="RSG+", settings=((0.1, 0.01),), order=None), pcc=0.1, fea=float("nan"))
     records.write(runs, tmp_path / "a.csv")
     records.write(other, tmp_path / "b.csv")
     found = records.read([tmp_path / "a.csv", tmp_path / "b.csv"])
@@ -27,7 +30,7 @@ def test_records_come_back_from_their_files_exactly_as_they_were(tmp_path):
 
 @pytest.mark.parametrize("key", ["0123456789012345", "12345678901234e5", "00000000000000ab"])
 def test_a_key_stays_text_even_where_its_digits_look_like_a_number(tmp_path, key):
-    records.write(fake(BLOCK, key=key), tmp_path / "a.csv")
+    records.write(fake(JOB, key=key), tmp_path / "a.csv")
     assert set(records.read([tmp_path / "a.csv"])["key"]) == {key}
 
 
@@ -36,18 +39,18 @@ def test_reading_no_files_gives_a_table_without_rows_that_has_every_column():
 
 
 def test_records_with_other_columns_are_not_written_and_the_difference_is_named(tmp_path):
-    for frame in (fake(BLOCK).drop(columns="fea"), fake(BLOCK).assign(fea_new=1.0)):
+    for frame in (fake(JOB).drop(columns="fea"), fake(JOB).assign(fea_new=1.0)):
         with pytest.raises(ValueError, match=r"differing: \['fea(_new)?'\]"):
             records.write(frame, tmp_path / "a.csv")
     with pytest.raises(ValueError, match="in order"):
-        records.write(fake(BLOCK)[list(records.COLUMNS)[::-1]], tmp_path / "a.csv")
+        records.write(fake(JOB)[list(records.COLUMNS)[::-1]], tmp_path / "a.csv")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
 def stored(tmp_path):
     path = tmp_path / "3399eef7ff119b4c.csv"
-    records.write(fake(BLOCK), path)
+    records.write(fake(JOB), path)
     return path
 
 
@@ -65,7 +68,7 @@ SEALED = pytest.mark.parametrize("sealed", [False, True], ids=["rotten", "writte
         lambda data: data + b"one,too,many" + b"," * 40 + b"\n",
         lambda data: b"\x80\x81\xff" + data,
         lambda data: data[: data.rindex(b",")],
-        lambda data: data[: data.rindex(b",original")],
+        lambda data: data[: data.rindex(b",0.0,")],
         lambda data: b"\n".join(data.split(b"\n")[:-2]) + b"\n",
         lambda data: data.split(b"\n")[0] + b"\n",
         lambda data: data.replace(b",done,", b",perhaps,"),
@@ -91,23 +94,24 @@ def test_a_record_that_is_gone_is_named(tmp_path):
 
 
 def test_equal_blocks_on_equal_data_have_the_same_key_of_sixteen_hex_digits():
-    key = records.content_key(BLOCK, "sha256:00", "code")
-    assert records.content_key(Block(**vars(BLOCK)), "sha256:00", "code") == key
+    key = records.content_key(JOB, "sha256:00", "code")
+    assert records.content_key(Job(**vars(JOB)), "sha256:00", "code") == key
     assert len(key) == 16 and int(key, 16) >= 0
 
 
 def test_the_key_changes_with_every_field_of_a_block_and_with_the_data():
-    assert set(CHANGED) == {field.name for field in fields(Block)}
-    keys = [
-        records.content_key(replace(BLOCK, **{name: value}), "sha256:00", "code") for name, value in CHANGED.items()
-    ]
-    keys += [records.content_key(BLOCK, "sha256:00", "code"), records.content_key(BLOCK, "sha256:01", "code")]
-    keys += [records.content_key(BLOCK, "sha256:00", "other code")]
+    assert set(CHANGED) == {field.name for field in fields(Job)}
+    assert set(CHANGED_PROTOCOL) == {field.name for field in fields(Protocol)}
+    changed = [replace(JOB, **{name: value}) for name, value in CHANGED.items() if name != "protocol"]
+    changed += [replace(JOB, protocol=Protocol(**{name: value})) for name, value in CHANGED_PROTOCOL.items()]
+    keys = [records.content_key(job, "sha256:00", "code") for job in changed]
+    keys += [records.content_key(JOB, "sha256:00", "code"), records.content_key(JOB, "sha256:01", "code")]
+    keys += [records.content_key(JOB, "sha256:00", "other code")]
     assert len(set(keys)) == len(keys)
 
 
 def test_a_record_without_the_settings_of_a_solver_that_came_later_is_read_and_one_without_a_metric_is_not(tmp_path):
-    frame = fake(BLOCK)
+    frame = fake(JOB)
     path = tmp_path / "record.csv"
     write_sealed(path, frame.drop(columns=["eta_q", "eta_t"]).to_csv(index=False))  # which are empty for this solver
     pd.testing.assert_frame_equal(records.read([path]), frame, check_dtype=False)
@@ -118,6 +122,6 @@ def test_a_record_without_the_settings_of_a_solver_that_came_later_is_read_and_o
 
 def test_records_with_a_column_that_this_version_does_not_know_are_refused_by_its_name(tmp_path):
     path = tmp_path / "record.csv"
-    write_sealed(path, fake(BLOCK).assign(gain=1.0).to_csv(index=False))
+    write_sealed(path, fake(JOB).assign(gain=1.0).to_csv(index=False))
     with pytest.raises(ValueError, match=r"with gain, which this version does not know: it may be of a later one"):
         records.read([path])

@@ -13,15 +13,16 @@ from threadpoolctl import threadpool_limits
 from cdfsg.files import ROOT
 from cdfsg.paper import distribute, records, run
 from cdfsg.paper.compute import compute, key_of, solver_of
-from cdfsg.paper.experiments import Block
-from cdfsg.paper.run import run_blocks, run_experiment
-from cdfsg.paper.select import select
+from cdfsg.paper.experiments import Job
+from cdfsg.paper.protocols import Protocol
+from cdfsg.paper.run import run_experiment, run_jobs
+from cdfsg.paper.select import plan, select
 from tests.paper.fakes import TINY
 
-BLOCK = Block(
+JOB = Job(
     "digits", "identity", 100, 2, "CDFSG", "reported", "grid", 1, (1, 2), ((0.5, 0.02), (0.25, 0.01))
 )
-BLOCKS = [replace(BLOCK, order=order) for order in range(1, 21)]
+JOBS = [replace(JOB, order=order) for order in range(1, 21)]
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,7 @@ def computed(monkeypatch):
     """Blocks that were computed, in order."""
     seen = []
     plain = run.compute
-    monkeypatch.setattr(run, "compute", lambda block: seen.append(block) or plain(block))
+    monkeypatch.setattr(run, "compute", lambda job: seen.append(job) or plain(job))
     return seen
 
 
@@ -48,21 +49,21 @@ def assert_same(found, expected):
 
 
 def test_a_block_gives_one_row_per_start_and_setting_with_what_identifies_it():
-    frame = compute(BLOCK)
+    frame = compute(JOB)
     assert tuple(frame.columns) == records.COLUMNS
     rows = list(frame[["start", "s1", "s2"]].itertuples(index=False, name=None))
     assert rows == [(1, 0.5, 0.02), (1, 0.25, 0.01), (2, 0.5, 0.02), (2, 0.25, 0.01)]
     for name in ("dataset", "merit", "batch_size", "p", "solver", "role", "variant", "order", "lanes"):
-        assert set(frame[name]) == {getattr(BLOCK, name)}
-    assert set(frame["key"]) == {key_of(BLOCK)} and set(frame["provenance"]) == {"original"}
+        assert set(frame[name]) == {getattr(JOB, name)}
+    assert set(frame["key"]) == {key_of(JOB)} and set(frame["provenance"]) == {"original"}
     assert set(frame["samples"]) == {1700} and set(frame["status"]) == {"done"}
     assert frame[["eta", "omega"]].isna().all(axis=None) and frame["pcc"].is_unique
 
 
 def test_every_run_of_a_block_equals_the_run_alone():
-    crowd = compute(BLOCK)
-    alone = compute(replace(BLOCK, starts=(2,), settings=((0.25, 0.01),)))
-    different = {"lanes", "block_seconds", "key"}
+    crowd = compute(JOB)
+    alone = compute(replace(JOB, starts=(2,), settings=((0.25, 0.01),)))
+    different = {"lanes", "seconds", "key"}
     for name in set(records.COLUMNS) - different:
         value, expected = alone[name].iloc[0], crowd[name].iloc[3]
         if isinstance(value, float):
@@ -72,13 +73,15 @@ def test_every_run_of_a_block_equals_the_run_alone():
 
 
 def test_the_data_order_the_start_and_the_kind_of_minibatch_decide_the_numbers_of_a_run():
-    plain = compute(BLOCK)["pcc"]
-    for change in ({"order": 2}, {"starts": (3, 4)}, {"shared": True}, {"beta": 0.5}):
-        assert not np.isclose(compute(replace(BLOCK, **change))["pcc"], plain, rtol=1e-6).any()
+    plain = compute(JOB)["pcc"]
+    for change in (
+        {"order": 2}, {"starts": (3, 4)}, {"protocol": Protocol(shared=True)}, {"protocol": Protocol(beta=0.5)}
+    ):
+        assert not np.isclose(compute(replace(JOB, **change))["pcc"], plain, rtol=1e-6).any()
 
 
 def test_records_keep_the_exact_feasibility_before_and_after_each_post_processing():
-    frame = compute(replace(BLOCK, batch_size=20, settings=((0.5, 0.02),)))
+    frame = compute(replace(JOB, batch_size=20, settings=((0.5, 0.02),)))
     assert (frame["fea_orth"] < 1e-12).all() and (frame["fea_post"] < frame["fea"]).all()
     np.testing.assert_allclose(frame["pcc_post"], frame["pcc"], rtol=1e-8)
     np.testing.assert_allclose(frame["pcc_orth"], frame["pcc"], rtol=1e-8)
@@ -90,7 +93,7 @@ def test_a_run_that_diverges_says_so_has_no_metrics_and_does_not_touch_its_neigh
     solver, setting, numpy_raises
 ):
     good = {"CDFSG": (0.5, 0.02), "Landing": (0.05, 1.0)}[solver]
-    frame = compute(replace(BLOCK, solver=solver, starts=(1,), settings=(setting, good)))
+    frame = compute(replace(JOB, solver=solver, starts=(1,), settings=(setting, good)))
     assert list(frame["status"]) == ["diverged", "done"]
     assert frame["stopped_at"].iloc[0] > 0 and frame["stopped_at"].iloc[1] == -1
     metrics = frame.loc[:, "pcc":"fval_orth"]
@@ -99,20 +102,20 @@ def test_a_run_that_diverges_says_so_has_no_metrics_and_does_not_touch_its_neigh
 
 def test_a_run_that_overflows_in_its_last_step_has_diverged_though_it_was_never_stopped(numpy_raises):
     settings = ((1e38, 1e3), (0.05, 1.0))  # X becomes infinite in single precision
-    frame = compute(replace(BLOCK, solver="Landing", batch_size=1797, starts=(1,), settings=settings))
+    frame = compute(replace(JOB, solver="Landing", batch_size=1797, starts=(1,), settings=settings))
     assert list(frame["status"]) == ["diverged", "done"] and set(frame["stopped_at"]) == {-1}
     assert frame.loc[0, "pcc":"fval_orth"].isna().all() and frame.loc[1, "pcc":"fval_orth"].notna().all()
 
 
 def test_a_run_that_ends_too_far_from_the_constraint_has_diverged_though_it_was_never_stopped(monkeypatch):
     monkeypatch.setattr("cdfsg.paper.compute.DIVERGED_FEA", 0.0)
-    frame = compute(BLOCK)
+    frame = compute(JOB)
     assert set(frame["status"]) == {"diverged"} and set(frame["stopped_at"]) == {-1}
     assert frame.loc[:, "pcc":"fval_orth"].isna().all(axis=None)
 
 
 def test_rsg_plus_has_neither_a_feasibility_nor_a_post_processing():
-    frame = compute(replace(BLOCK, solver="RSG+", settings=((0.1, 0.01),), variant="file", order=None))
+    frame = compute(replace(JOB, solver="RSG+", settings=((0.1, 0.01),), variant="file", order=None))
     assert set(frame["status"]) == {"done"} and frame[["pcc", "pcc_paired", "fval"]].notna().all(axis=None)
     assert (
         frame[["fea", "pcc_post", "fea_post", "fval_post", "fea_orth", "order", "s1"]].isna().all(axis=None)
@@ -120,45 +123,45 @@ def test_rsg_plus_has_neither_a_feasibility_nor_a_post_processing():
 
 
 def test_a_curve_goes_from_the_start_to_the_end_of_the_pass_and_ends_at_the_runs_result():
-    frame = compute(replace(BLOCK, role="trace", trace_points=4))
+    frame = compute(replace(JOB, role="trace", trace_points=4))
     assert sorted(set(frame["samples"])) == [0, 400, 800, 1300, 1700]
-    assert frame.groupby("samples").size().eq(BLOCK.lanes).all()
+    assert frame.groupby("samples").size().eq(JOB.lanes).all()
     last = frame[frame["samples"] == 1700]
-    np.testing.assert_allclose(last["pcc"], compute(BLOCK)["pcc"], rtol=1e-12)
+    np.testing.assert_allclose(last["pcc"], compute(JOB)["pcc"], rtol=1e-12)
     start = frame[frame["samples"] == 0].groupby("start")["pcc"].nunique()
     assert start.eq(1).all()  # both settings begin at the same point
 
 
 def test_only_what_is_missing_is_computed_and_the_records_are_in_the_order_asked_for(tmp_path, computed):
-    first = run_blocks(BLOCKS[:2], tmp_path, 1)
-    assert set(computed) == set(BLOCKS[:2])
-    every = run_blocks(BLOCKS[:3][::-1], tmp_path, 1)
-    assert computed[2:] == [BLOCKS[2]]
-    assert list(every["key"].unique()) == [key_of(block) for block in BLOCKS[:3][::-1]]
-    again = run_blocks(BLOCKS[:2], tmp_path, 1)
+    first = run_jobs(JOBS[:2], tmp_path, 1)
+    assert set(computed) == set(JOBS[:2])
+    every = run_jobs(JOBS[:3][::-1], tmp_path, 1)
+    assert computed[2:] == [JOBS[2]]
+    assert list(every["key"].unique()) == [key_of(job) for job in JOBS[:3][::-1]]
+    again = run_jobs(JOBS[:2], tmp_path, 1)
     assert len(computed) == 3
     pd.testing.assert_frame_equal(again, first, check_exact=True)
 
 
 def test_a_block_whose_file_was_deleted_is_computed_again_to_the_same_numbers(tmp_path, computed):
-    first = run_blocks(BLOCKS[:2], tmp_path, 1)
-    (tmp_path / f"{key_of(BLOCKS[1])}.csv").unlink()
-    assert_same(run_blocks(BLOCKS[:2], tmp_path, 1), first)
-    assert computed[2:] == [BLOCKS[1]]
+    first = run_jobs(JOBS[:2], tmp_path, 1)
+    (tmp_path / f"{key_of(JOBS[1])}.csv").unlink()
+    assert_same(run_jobs(JOBS[:2], tmp_path, 1), first)
+    assert computed[2:] == [JOBS[1]]
 
 
 def test_a_block_that_fails_leaves_no_file_and_keeps_what_was_finished(tmp_path, monkeypatch):
     plain = run.compute
 
-    def sometimes(block):
-        if block == BLOCKS[2]:
+    def sometimes(job):
+        if job == JOBS[2]:
             raise ValueError("the sky fell")
-        return plain(block)
+        return plain(job)
 
     monkeypatch.setattr(run, "compute", sometimes)
     with pytest.raises(ValueError, match="the sky fell"):
-        run_blocks(BLOCKS[:3], tmp_path, 1)
-    assert sorted(os.listdir(tmp_path)) == sorted(f"{key_of(block)}.csv" for block in BLOCKS[:2])
+        run_jobs(JOBS[:3], tmp_path, 1)
+    assert sorted(os.listdir(tmp_path)) == sorted(f"{key_of(job)}.csv" for job in JOBS[:2])
 
 
 def test_a_block_that_needs_too_much_memory_is_named(monkeypatch):
@@ -167,19 +170,19 @@ def test_a_block_that_needs_too_much_memory_is_named(monkeypatch):
 
     monkeypatch.setattr(run, "compute", starve)
     with pytest.raises(MemoryError, match=r"digits.*: Unable to allocate 9 GiB"):
-        run.compute_alone(BLOCK, run._origin(BLOCK))
+        run.compute_alone(JOB, run._origin(JOB))
 
 
 def test_one_process_and_two_give_the_same_records(tmp_path):
     others = [("RSG+", (0.1, 0.01)), ("Landing", (0.05, 1.0)), ("CDFSG-Ada", (0.5, 0.01))]
-    blocks = [BLOCK, *(replace(BLOCK, solver=solver, settings=(setting,)) for solver, setting in others)]
-    assert_same(run_blocks(blocks, tmp_path / "two", 2), run_blocks(blocks, tmp_path / "one", 1))
+    jobs = [JOB, *(replace(JOB, solver=solver, settings=(setting,)) for solver, setting in others)]
+    assert_same(run_jobs(jobs, tmp_path / "two", 2), run_jobs(jobs, tmp_path / "one", 1))
     assert len(os.listdir(tmp_path / "two")) == 4
 
 
-def test_an_experiment_runs_its_second_stage_at_the_settings_that_its_first_one_selects(tmp_path):
-    runs = run_experiment(TINY, tmp_path, 1)
-    keys = {key_of(block) for block in [*TINY.first_stage(), *TINY.second_stage(run.select(runs))]}
+def test_an_experiment_runs_at_the_settings_that_its_tuning_runs_select(tmp_path):
+    runs = run_experiment(TINY, tmp_path, 1)[""]
+    keys = {key_of(job) for job in TINY.jobs(plan(TINY, runs))}
     assert set(runs["key"]) == keys == {path.stem for path in tmp_path.iterdir()}
     assert {"tuning", "reported", "trace", "timing"} == set(runs["role"])
     assert set(runs[runs["role"] == "timing"]["lanes"]) == {1}
@@ -189,7 +192,7 @@ DIE = """
 import os, signal, sys
 from pathlib import Path
 from cdfsg.paper import distribute, run
-from tests.paper.test_run import BLOCKS
+from tests.paper.test_run import JOBS
 
 def die(*_):
     global count
@@ -202,14 +205,14 @@ count, jobs = 0, int(sys.argv[2])
 where, name = (os, "replace") if jobs == 1 else (distribute.Progress, "report")
 plain = getattr(where, name)
 setattr(where, name, die)
-run.run_blocks(BLOCKS, Path(sys.argv[1]), jobs)
+run.run_jobs(JOBS, Path(sys.argv[1]), jobs)
 """
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_killed_midway_loses_nothing_finished_and_resumes_to_the_same_records(tmp_path, computed, jobs):
     # With one process the kill comes between writing the third record and giving it its name, with two after
-    # the third block was reported, while the workers have others under way.
+    # the third job was reported, while the workers have others under way.
     folder = tmp_path / "killed"
     done = subprocess.run(
         [sys.executable, "-c", DIE, str(folder), str(jobs)],
@@ -223,49 +226,49 @@ def test_a_run_killed_midway_loses_nothing_finished_and_resumes_to_the_same_reco
     assert done.returncode == -signal.SIGKILL, done.stderr
     finished = {path: path.stat().st_mtime_ns for path in folder.glob("*.csv")}
     assert (len(finished) == 2) if jobs == 1 else (len(finished) >= 3)
-    assert all(len(records.read([path])) == BLOCK.lanes for path in finished)
-    resumed = run_blocks(BLOCKS, folder, 1)
-    assert len(computed) == len(BLOCKS) - len(finished)
+    assert all(len(records.read([path])) == JOB.lanes for path in finished)
+    resumed = run_jobs(JOBS, folder, 1)
+    assert len(computed) == len(JOBS) - len(finished)
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
-    assert_same(resumed, run_blocks(BLOCKS, tmp_path / "whole", 1))
+    assert_same(resumed, run_jobs(JOBS, tmp_path / "whole", 1))
 
 
 def test_progress_is_whole_lines_on_stderr_that_say_what_is_left(tmp_path, capfd, monkeypatch):
     clock = iter(range(0, 10**6, 3))  # each look at the clock is 3 s later
     monkeypatch.setattr(distribute.time, "monotonic", lambda: next(clock))
-    run_blocks(BLOCKS[:3], tmp_path, 1)
+    run_jobs(JOBS[:3], tmp_path, 1)
     out, err = capfd.readouterr()
     assert out == "" and "\r" not in err and err.endswith("\n")
     head, *lines = err.splitlines()
-    assert head == "3 of 3 blocks to run"
+    assert head == "3 of 3 jobs to run"
     assert [line[:8].strip() for line in lines] == ["[  1/3]", "[  2/3]", "[  3/3]"]
     for line in lines:
         assert (
             re.fullmatch(r"\[ *\d/3\] +\d+ s, about +\d+ s left: (.*), \d+\.\d s", line)[1]
-            == BLOCK.describe()
+            == JOB.describe()
         )
     left = [int(re.search(r"about +(\d+) s left", line)[1]) for line in lines]
     assert left[0] > left[-1] == 0
 
 
 def test_a_resumed_run_says_how_much_is_kept_and_a_finished_one_says_nothing(tmp_path, capfd):
-    run_blocks(BLOCKS[:1], tmp_path, 1)
+    run_jobs(JOBS[:1], tmp_path, 1)
     capfd.readouterr()
-    run_blocks(BLOCKS[:3], tmp_path, 1)
-    assert capfd.readouterr().err.startswith("2 of 3 blocks to run, 1 kept\n")
-    run_blocks(BLOCKS[:3], tmp_path, 1)
+    run_jobs(JOBS[:3], tmp_path, 1)
+    assert capfd.readouterr().err.startswith("2 of 3 jobs to run, 1 kept\n")
+    run_jobs(JOBS[:3], tmp_path, 1)
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_curve_whose_lanes_all_diverge_keeps_its_later_points():
-    frame = compute(replace(BLOCK, role="trace", trace_points=4, settings=((0.5, 50.0),)))
+    frame = compute(replace(JOB, role="trace", trace_points=4, settings=((0.5, 50.0),)))
     assert sorted(set(frame["samples"])) == [0, 400, 800, 1300, 1700]
     assert set(frame[frame["samples"] == 1700]["status"]) == {"diverged"}
 
 
 def test_on_raw_data_the_problem_is_that_of_the_raw_moments_and_pcc_still_that_of_centred_data():
-    raw = compute(replace(BLOCK, centred=False, settings=((0.25, 0.001),), starts=(1,)))
-    plain = compute(replace(BLOCK, settings=((0.25, 0.001),), starts=(1,)))
+    raw = compute(replace(JOB, protocol=Protocol(centred=False), settings=((0.25, 0.001),), starts=(1,)))
+    plain = compute(replace(JOB, settings=((0.25, 0.001),), starts=(1,)))
     assert set(raw["status"]) == {"done"}
     assert (raw["bound"] < plain["bound"] * 1.01).all()  # the means alone are a pair of perfectly correlated directions
     assert (raw["fval"] / plain["fval"] > 2).all() and raw["pcc"].between(0, 1).all()
@@ -273,17 +276,16 @@ def test_on_raw_data_the_problem_is_that_of_the_raw_moments_and_pcc_still_that_o
     assert set(raw["key"]) != set(plain["key"])
 
 
-def test_constants_of_a_block_reach_its_solver():
-    block = replace(BLOCK, solver="CDFSG-Ada", constants=(("epsilon", 0.5), ("eta1", 0.0)))
-    solver = solver_of(block)
+def test_constants_of_a_job_reach_its_solver():
+    job = replace(JOB, solver="CDFSG-Ada", protocol=Protocol(constants=(("epsilon", 0.5), ("eta1", 0.0))))
+    solver = solver_of(job)
     assert (solver.beta, solver.epsilon, solver.eta1, solver.eta2) == (0.1, 0.5, 0.0, 0.999)
-    assert not hasattr(solver_of(replace(BLOCK, solver="Landing")), "beta")
+    assert not hasattr(solver_of(replace(JOB, solver="Landing")), "beta")
 
 
 def test_ablations_are_selected_anew_and_run_at_what_was_selected(tmp_path):
     experiment = replace(TINY, solvers=("CDFSG", "Landing"), treatments=("raw", "shared", "orders"))
-    runs = run_experiment(experiment, tmp_path, 1)
-    found = run.run_ablations(experiment, runs, tmp_path, 1)
+    found = run_experiment(experiment, tmp_path, 1)["ablations"]
     assert set(found["variant"]) >= {"raw", "shared", "raw fixed", "raw authors", "orders"}
     for name in ("raw", "shared"):
         mine = found[found["variant"] == name]

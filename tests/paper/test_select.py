@@ -4,18 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cdfsg.paper.experiments import Block
+from cdfsg.paper.experiments import Job
 from cdfsg.paper.select import select, summarise
 from tests.paper.fakes import fake
 
 GRID = ((0.5, 0.1), (0.25, 0.01), (0.125, 0.001))
-TUNING = Block("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 101, (101, 102), GRID)
+TUNING = Job("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 101, (101, 102), GRID)
 KEY = (100, 2, "CDFSG")
 
 
-def cells(block=TUNING, **numbers):
-    """Fake runs of a block: a number per setting, or per start and setting."""
-    runs = fake(block)
+def cells(job=TUNING, **numbers):
+    """Fake runs of a job: a number per setting, or per start and setting."""
+    runs = fake(job)
     for name, values in numbers.items():
         runs[name] = np.resize(np.array(values), len(runs))
     return runs
@@ -64,10 +64,10 @@ def test_nothing_is_selected_where_no_setting_is_eligible():
 
 def test_the_order_of_the_rows_does_not_matter():
     rng = np.random.default_rng(0)
-    blocks = [
+    jobs = [
         replace(TUNING, p=p, solver=solver) for p in (2, 4) for solver in ("CDFSG", "CDFSG-Ada", "Landing")
     ]
-    runs = fake(*blocks)
+    runs = fake(*jobs)
     runs = runs.assign(quality=rng.uniform(size=len(runs)), fea=rng.uniform(0, 1.2, size=len(runs)))
     expected = select(runs)
     assert len(expected) >= 5
@@ -109,7 +109,7 @@ def test_a_cell_with_one_diverged_run_has_no_mean_and_says_how_many_diverged():
 
 def test_a_solver_of_another_constraint_is_selected_by_quality_alone():
     settings = ((0.1, 0.01), (0.5, 0.01))
-    rsg_plus = Block("digits", "identity", 100, 2, "RSG+", "tuning", "grid", 101, (101,), settings)
+    rsg_plus = Job("digits", "identity", 100, 2, "RSG+", "tuning", "grid", 101, (101,), settings)
     runs = fake(rsg_plus, fea=np.nan)
     runs["quality"] = [0.7, 0.8]
     assert select(runs) == {(100, 2, "RSG+"): (0.5, 0.01)}

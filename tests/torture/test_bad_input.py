@@ -24,6 +24,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from cdfsg.solvers.lanes import initial_points, run
 from scipy import sparse
 
 from cdfsg import __main__ as cli
@@ -34,13 +35,12 @@ from cdfsg.linalg import inv_sqrt, truncated_inv_sqrt
 from cdfsg.merits import Huber, Identity, make_merit
 from cdfsg.paper.experiments import find
 from cdfsg.paper.measure import direct
-from cdfsg.paper.results.reported import printed, tolerance_of
+from cdfsg.paper.results.reported import load_table, tolerance_of
 from cdfsg.paper.show import notebooks
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Linear, Quadratic, SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
-from cdfsg.solvers.lanes import initial_points, run
 from cdfsg.solvers.rsg_plus import RSGPlus
 
 pytestmark = pytest.mark.case("bad input: refused with the argument and the remedy")
@@ -490,7 +490,7 @@ BAD = {
     "notebook: a data set without a table": case(lambda: find("digits", "identity", "full"), "dataset='digits'"),
     "notebook: a merit without a table": case(lambda: find("mnist", "square", "full"), "merit='square'"),
     "notebook: an unknown profile": case(lambda: find("mnist", "identity", "fast"), "profile 'fast'"),
-    "paper: an unknown table": case(lambda: printed("ta:none"), "table 'ta:none'"),
+    "paper: an unknown table": case(lambda: load_table("ta:none"), "table 'ta:none'"),
     "paper: an unknown quantity": case(lambda: tolerance_of("speed"), "quantity 'speed'"),
 }
 

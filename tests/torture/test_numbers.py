@@ -26,6 +26,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from cdfsg.solvers.lanes import initial_points, run
 from threadpoolctl import threadpool_info
 
 from cdfsg import metrics
@@ -34,7 +35,6 @@ from cdfsg.files import ROOT
 from cdfsg.merits import Huber, Identity
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS, lanes
-from cdfsg.solvers.lanes import initial_points, run
 from tests.solvers.data import even_blocks
 
 pytestmark = pytest.mark.case("numbers: the same wherever and however they are computed")

@@ -13,13 +13,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from cdfsg.files import Damaged, sweep
 from cdfsg.paper import archive, records, run
-from cdfsg.paper.experiments import Block
-from cdfsg.paper.run import key_of, run_blocks
+from cdfsg.paper.experiments import Job
+from cdfsg.paper.run import key_of, run_jobs
 from tests.paper.fakes import TINY, fake
 
-BLOCK = Block("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 1, (1, 2), ((0.5, 0.1), (0.25, 0.01)))
-BLOCKS = [replace(BLOCK, order=order, role="trace" if order == 4 else "tuning") for order in range(1, 5)]
-SOME = st.lists(st.sampled_from(BLOCKS), min_size=1, unique=True)
+JOB = Job("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 1, (1, 2), ((0.5, 0.1), (0.25, 0.01)))
+JOBS = [replace(JOB, order=order, role="trace" if order == 4 else "tuning") for order in range(1, 5)]
+SOME = st.lists(st.sampled_from(JOBS), min_size=1, unique=True)
 
 
 class Killed(BaseException):
@@ -28,7 +28,7 @@ class Killed(BaseException):
 
 def made_up(block):
     """A record that takes no time and differs from block to block."""
-    return fake(block, key=key_of(block), pcc=block.order / 3, block_seconds=0.1)
+    return fake(block, key=key_of(block), pcc=block.order / 3, seconds=0.1)
 
 
 EXPECTED = {}
@@ -52,7 +52,7 @@ class Records(RuleBasedStateMachine):
     @rule(blocks=SOME)
     def run_to_the_end(self, blocks):
         sweep(self.folder)  # as every command does first
-        found = run_blocks(blocks, self.folder, 1)
+        found = run_jobs(blocks, self.folder, 1)
         expected = pd.concat([EXPECTED[block] for block in blocks], ignore_index=True)
         pd.testing.assert_frame_equal(found, expected, check_exact=True)
         assert not list(self.folder.glob("*.tmp"))
@@ -71,32 +71,32 @@ class Records(RuleBasedStateMachine):
 
         os.replace = replaced
         try:
-            run_blocks(blocks, self.folder, 1)
+            run_jobs(blocks, self.folder, 1)
         except Killed:
             pass
         finally:
             os.replace, Path.unlink = plain, unlink
 
-    @rule(block=st.sampled_from(BLOCKS), place=st.floats(0, 0.999), bit=st.integers(0, 7))
+    @rule(block=st.sampled_from(JOBS), place=st.floats(0, 0.999), bit=st.integers(0, 7))
     def flip_a_bit(self, block, place, bit):
         path = self.path_of(block)
         if path.exists() and (data := bytearray(path.read_bytes())):
             data[int(place * len(data))] ^= 1 << bit
             path.write_bytes(data)
 
-    @rule(block=st.sampled_from(BLOCKS), share=st.floats(0, 0.999))
+    @rule(block=st.sampled_from(JOBS), share=st.floats(0, 0.999))
     def cut_short(self, block, share):
         path = self.path_of(block)
         if path.exists():
             path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
 
-    @rule(block=st.sampled_from(BLOCKS))
+    @rule(block=st.sampled_from(JOBS))
     def delete(self, block):
         self.path_of(block).unlink(missing_ok=True)
 
     @rule()
     def publish(self):
-        archive.publish(TINY, run_blocks(BLOCKS, self.folder, 1))
+        archive.publish(TINY, run_jobs(JOBS, self.folder, 1))
         self.is_published, self.is_rotten = True, False
 
     @rule(curves=st.booleans(), place=st.floats(0, 0.999), bit=st.integers(0, 7))
@@ -127,7 +127,7 @@ class Records(RuleBasedStateMachine):
             assert self.is_rotten
         else:
             assert not self.is_rotten
-            expected = pd.concat([EXPECTED[block] for block in BLOCKS], ignore_index=True)
+            expected = pd.concat([EXPECTED[block] for block in JOBS], ignore_index=True)
             pd.testing.assert_frame_equal(found, expected, check_exact=True, check_dtype=False)
 
     def path_of(self, block):
@@ -139,7 +139,7 @@ class Records(RuleBasedStateMachine):
 def test_no_order_of_runs_kills_damage_and_publication_changes_a_record(monkeypatch, tmp_path, tally, examples):
     monkeypatch.setattr(run, "compute", made_up)
     monkeypatch.setattr(archive, "QUICK", tmp_path)  # each machine sets its own
-    for block in BLOCKS:
+    for block in JOBS:
         records.write(made_up(block), tmp_path / "x.csv")
         EXPECTED[block] = records.read([tmp_path / "x.csv"])
 

@@ -19,7 +19,7 @@ from cdfsg.paper import archive, compute, records, run
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.measure import cost, data_table, speed
 from cdfsg.paper.results import claims, reasons, reported, verdicts
-from cdfsg.paper.run import key_of, run_blocks
+from cdfsg.paper.run import key_of, run_jobs
 from cdfsg.paper.show import figures, notebooks, pages, site, words
 from cdfsg.theory import statements
 from tests.paper.fakes import TINY, fake
@@ -115,7 +115,7 @@ def test_the_papers_numbers_are_refused_when_they_are_damaged(copied, tally):
 
     folder = copied / "paper"
     readers = {
-        "tables.csv": lambda: reported.printed("ta:pcctimemn"), "tolerances.toml": tolerances,
+        "tables.csv": lambda: reported.load_table("ta:pcctimemn"), "tolerances.toml": tolerances,
         "claims.toml": claims.written, "datasets.csv": data_table.printed, "computation.csv": cost.printed_cost,
         "statements.csv": lambda: statements.recorded(folder / "statements.csv"),
         "errata.toml": lambda: statements.errata(folder / "errata.toml"),
@@ -205,17 +205,17 @@ def test_records_of_a_later_version_are_refused_with_the_column(copied):
 @pytest.mark.case("rot: cached records of blocks")
 def test_a_damaged_block_is_named_and_run_again_to_the_same_numbers(tmp_path, monkeypatch, tally, capsys):
     monkeypatch.setattr(run, "compute", lambda block: fake(block, key=key_of(block), pcc=1 / 3))
-    blocks = TINY.first_stage()[:2]
-    whole = run_blocks(blocks, tmp_path, 1)
+    blocks = TINY.jobs()[:2]
+    whole = run_jobs(blocks, tmp_path, 1)
     victim = tmp_path / f"{key_of(blocks[0])}.csv"
     for kind in DAMAGES:
         damage(victim, kind)
         if kind == "folder":
             with pytest.raises(OSError, match=f"{victim}'; a folder is where a file is to be written: move it away"):
-                run_blocks(blocks, tmp_path, 1)
+                run_jobs(blocks, tmp_path, 1)
             victim.rmdir()
         capsys.readouterr()
-        found = run_blocks(blocks, tmp_path, 1)
+        found = run_jobs(blocks, tmp_path, 1)
         err = capsys.readouterr().err
         named = str(victim) in err or kind == "folder"
         tally.count(found.equals(whole) and "1 of 2 blocks to run" in err and named)
@@ -287,7 +287,7 @@ def test_a_damaged_covariance_is_made_anew_and_no_record_sees_it(tmp_path, monke
 
 @pytest.mark.case("rot: records with a row twice")
 def test_a_row_twice_is_refused_even_with_a_right_checksum(tmp_path):
-    frame = fake(TINY.first_stage()[0])
+    frame = fake(TINY.jobs()[0])
     for twice in (pd.concat([frame, frame]), pd.concat([frame, frame.tail(1)]), pd.concat([frame[:-1], frame[:1]])):
         records.publish(twice, tmp_path / "a.csv")
         with pytest.raises(Damaged, match="has a row twice"):

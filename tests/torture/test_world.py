@@ -22,9 +22,9 @@ import sys
 from pathlib import Path
 from cdfsg.files import RUNS, ROOT
 from cdfsg.paper.experiments import QUICK
-from cdfsg.paper.run import run_blocks
-blocks = QUICK.first_stage()[:1]
-frame = run_blocks(blocks, RUNS, 1)
+from cdfsg.paper.run import run_jobs
+blocks = QUICK.jobs()[:1]
+frame = run_jobs(blocks, RUNS, 1)
 print(len(frame), repr(float(frame["pcc"].max())))
 """
 
@@ -297,11 +297,11 @@ import resource, sys
 from cdfsg import __main__ as cli
 from cdfsg.files import RUNS
 from cdfsg.paper.experiments import QUICK
-from cdfsg.paper.run import run_blocks
+from cdfsg.paper.run import run_jobs
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 limit = used + (int(sys.argv[1]) << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-cli._COMMANDS["status"] = (lambda _: run_blocks(QUICK.first_stage()[:2], RUNS, int(sys.argv[2]))), ""
+cli._COMMANDS["status"] = (lambda _: run_jobs(QUICK.jobs()[:2], RUNS, int(sys.argv[2]))), ""
 sys.exit(cli.main(["status"]))
 """
 

@@ -113,7 +113,7 @@ def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:
     """Refuse to judge records from which whole jobs are missing: a run that is not there has not diverged."""
     found = runs.groupby(["batch_size", "p", "solver", "role", "variant"])["key"].nunique().to_dict()
     missing = []
-    for job in experiment.jobs(experiment.stages(), plan(experiment, runs)):
+    for job in experiment.jobs(plan(experiment, runs)):
         place = (job.batch_size, job.p, job.solver, job.role, job.variant)
         found[place] = found.get(place, 0) - 1
         if found[place] < 0:
@@ -133,7 +133,7 @@ def final_cells(runs: pd.DataFrame) -> pd.DataFrame:
 
 def timing(runs: pd.DataFrame) -> dict[tuple[int, int, str, str], float]:
     """Median seconds of one lane alone, by (batch size, p, solver, variant)."""
-    alone = runs[runs["role"] == "timing"].groupby([*ROW, "variant"])["block_seconds"].median()
+    alone = runs[runs["role"] == "timing"].groupby([*ROW, "variant"])["seconds"].median()
     return {key: float(value) for key, value in alone.items()}
 
 

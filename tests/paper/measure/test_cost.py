@@ -5,6 +5,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from cdfsg.solvers.draws import Draw
 
 from cdfsg.merits import Huber, Identity
 from cdfsg.paper.measure import cost
@@ -13,7 +14,6 @@ from cdfsg.paper.measure.counting import CountedProblem, Ledger, counted
 from cdfsg.paper.show import cost_figures
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
-from cdfsg.solvers.draws import Draw
 
 SMALL = {"sizes": (4, 3), "batch_size": 3, "p": 2}
 

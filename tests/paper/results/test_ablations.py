@@ -2,10 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cdfsg.paper.experiments import EXPERIMENTS, ORDERS, QUICK
+from cdfsg.paper.experiments import EXPERIMENTS, QUICK
+from cdfsg.paper.protocols import ORDERS
 from cdfsg.paper.results import ablations
 from cdfsg.paper.show import words
-from tests.paper.fakes import fake
+from tests.paper.fakes import fake, planned
 from tests.paper.results.test_verdicts import CHOSEN, at, runs_of
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
@@ -17,11 +18,10 @@ def ablated_of(experiment, settings=(0.5, 0.1), **numbers):
         (size, p, solver): settings
         for size in experiment.batch_sizes for p in experiment.ps for solver in ("CDFSG", "CDFSG-Ada")
     }  # fmt: skip
-    blocks = [
-        *experiment.ablation_tuning(),
-        *experiment.ablation_runs(chosen, dict.fromkeys(experiment.treatments, chosen)),
+    jobs = [
+        *experiment.jobs(planned(chosen, experiment.treatments), "ablations"),
     ]
-    runs = fake(*blocks, **numbers)
+    runs = fake(*jobs, **numbers)
     picked = (runs["s1"] == settings[0]) & (runs["s2"] == settings[1])
     runs.loc[(runs["role"] == "tuning") & ~picked, "quality"] = 0.1
     return runs

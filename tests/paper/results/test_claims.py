@@ -5,7 +5,7 @@ import pytest
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.results import claims
-from tests.paper.fakes import fake
+from tests.paper.fakes import fake, planned
 from tests.paper.results.test_verdicts import CHOSEN, at, runs_of
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
@@ -63,9 +63,9 @@ def test_post_processing_must_lower_fea_and_keep_the_accuracy(runs):
 
 def test_times_are_compared_as_a_multiple_where_both_were_measured(runs):
     claim = {"against": ["RSG+ file"], "factor": 0.5}
-    runs.loc[at(runs, role="timing", solver="RSG+"), "block_seconds"] = 2.0
+    runs.loc[at(runs, role="timing", solver="RSG+"), "seconds"] = 2.0
     assert not failing(claims.time_at_most(claim, EXPERIMENT, runs))
-    runs.loc[at(runs, role="timing", solver="CDFSG", p=5, batch_size=20), "block_seconds"] = 1.01
+    runs.loc[at(runs, role="timing", solver="CDFSG", p=5, batch_size=20), "seconds"] = 1.01
     assert failing(claims.time_at_most(claim, EXPERIMENT, runs)) == [
         "mnist-identity, l = 20, p = 5, CDFSG / RSG+ file"
     ]
@@ -89,8 +89,8 @@ def test_landing_fails_at_a_small_batch_size_where_a_run_diverges(runs):
 
 
 def test_consistency_over_beta_is_measured_from_the_papers_beta(monkeypatch, runs):
-    blocks = EXPERIMENT.beta_stage({(100, 5, "CDFSG"): CHOSEN})
-    curves = pd.concat([fake(block, beta=block.beta) for block in blocks], ignore_index=True)
+    jobs = EXPERIMENT.jobs(planned({(100, 5, "CDFSG"): CHOSEN}), "betas")
+    curves = pd.concat([fake(job) for job in jobs], ignore_index=True)
     monkeypatch.setattr(archive, "more", lambda experiment, what: curves)
     claim = {"loss": 0.03}
     assert not failing(claims.robust_to_beta(claim, EXPERIMENT, runs))
@@ -121,7 +121,7 @@ def test_every_claim_names_a_test_that_finds_instances(monkeypatch, runs):
     monkeypatch.setattr(archive, "exists", lambda experiment: experiment is EXPERIMENT)
     monkeypatch.setattr(archive, "runs_of", lambda experiment: runs)
     curves = pd.concat(
-        [fake(block, beta=block.beta) for block in EXPERIMENT.beta_stage({(100, 5, "CDFSG"): CHOSEN})],
+        [fake(job) for job in EXPERIMENT.jobs(planned({(100, 5, "CDFSG"): CHOSEN}), "betas")],
         ignore_index=True,
     )
     monkeypatch.setattr(archive, "more", lambda experiment, what: curves)

@@ -7,7 +7,7 @@ import pytest
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.records import COLUMNS as RECORD
 from cdfsg.paper.results.reasons import MISMATCHES, REASONS, UNEXPLAINED, counts, listing, norms, reasons
-from cdfsg.paper.results.reported import QUANTITIES, printed
+from cdfsg.paper.results.reported import QUANTITIES, load_table
 from cdfsg.paper.results.verdicts import verdicts
 from cdfsg.paper.select import METRICS
 from tests.paper.fakes import fake
@@ -21,7 +21,7 @@ NOTHING = pd.DataFrame(columns=list(RECORD))
 def as_printed(experiment=EXPERIMENT):
     """Runs that give the paper's numbers wherever it has any."""
     runs = runs_of(experiment)
-    for cell in printed(experiment.table).itertuples():
+    for cell in load_table(experiment.table).itertuples():
         if cell.quantity != "time_s" and cell.solver != "RSG+":
             here = at(runs, batch_size=cell.batch_size, p=cell.p, solver=cell.solver, role="reported")
             runs.loc[here, cell.quantity] = cell.reported
@@ -87,7 +87,7 @@ def test_only_an_fval_that_post_processing_does_not_move_is_explained_by_the_eva
 
 def test_a_treatment_and_a_data_order_explain_what_they_give(runs):
     runs.loc[at(runs, **HERE), "pcc"] = 0.5
-    (plain,) = [b for b in EXPERIMENT.first_stage() if b.role == "reported" and b.settings and
+    (plain,) = [b for b in EXPERIMENT.jobs() if b.role == "reported" and b.settings and
                 (b.batch_size, b.p, b.solver) == (100, 10, "CDFSG")]  # fmt: skip
     shared = fake(plain, pcc=0.92, variant="shared")
     assert explained(runs, shared, **HERE, quantity="pcc")["reason"] == "protocol"
@@ -128,7 +128,7 @@ def test_a_dash_is_explained_by_a_setting_that_diverges_and_it_says_where_else(r
 def test_every_printed_quantity_is_summarised_and_every_reason_says_what_it_tests():
     assert set(QUANTITIES) - {"time_s"} <= set(METRICS)
     assert all(test.__doc__ for test in REASONS.values())
-    assert CHOSEN in EXPERIMENT.first_stage()[0].settings
+    assert CHOSEN in EXPERIMENT.jobs()[0].settings
 
 
 def test_an_fval_below_the_printed_one_explains_nothing():
@@ -136,7 +136,7 @@ def test_an_fval_below_the_printed_one_explains_nothing():
     runs = as_printed(experiment)
     here = {"batch_size": 100, "p": 5, "solver": "CDFSG-Ada"}
     runs.loc[at(runs, **here), ["fval_post", "fval_orth"]] = -9.0
-    (plain,) = [b for b in experiment.first_stage() if b.role == "reported" and
+    (plain,) = [b for b in experiment.jobs() if b.role == "reported" and
                 (b.batch_size, b.p, b.solver) == (100, 5, "CDFSG-Ada")]  # fmt: skip
     plain = replace(plain, settings=(CHOSEN,))
     broken = fake(plain, fval_post=-20.0, variant="file")

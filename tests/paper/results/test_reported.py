@@ -3,7 +3,7 @@ import pytest
 
 from cdfsg.files import PAPER
 from cdfsg.paper.experiments import EXPERIMENTS
-from cdfsg.paper.results.reported import INAPPLICABLE, QUANTITIES, printed, tolerance_of, tolerances
+from cdfsg.paper.results.reported import INAPPLICABLE, QUANTITIES, load_table, tolerance_of, tolerances
 
 
 @pytest.fixture(scope="module")
@@ -12,14 +12,14 @@ def raw():
 
 
 def test_every_number_and_every_dash_of_the_paper_is_a_cell():
-    cells = printed("ta:pcctimemn")
+    cells = load_table("ta:pcctimemn")
     assert len(cells) == 4 * 2 * 4 * 6  # batch sizes, p, solvers, quantities
-    everything = pd.concat([printed(table) for table in EXPERIMENTS])
+    everything = pd.concat([load_table(table) for table in EXPERIMENTS])
     assert (everything["reported"].notna().sum(), everything["reported"].isna().sum()) == (824, 136)
 
 
 def test_what_rsg_plus_does_not_have_is_flagged_and_no_divergence():
-    cells = printed("ta:pcctimemn")
+    cells = load_table("ta:pcctimemn")
     mine = cells[cells["solver"] == "RSG+"]
     assert set(mine.loc[mine["flag"] == INAPPLICABLE, "quantity"]) == {"fea", "pcc_post", "fea_post", "pcc_orth"}
     assert mine.loc[mine["flag"] != INAPPLICABLE, "reported"].notna().all()
@@ -30,7 +30,7 @@ def test_the_cells_are_those_of_the_file_with_nothing_lost_or_changed(raw):
         mine = raw[raw["table"] == table]
         absent = (mine["solver"] == "RSG+") & (mine["value"] == "")
         mine = mine.assign(flag=mine["flag"].mask(absent, INAPPLICABLE))
-        cells = printed(table)
+        cells = load_table(table)
         assert list(cells["reported"].fillna(-1)) == [float(value or -1) for value in mine["value"]]
         for name in ("dataset", "merit", "solver", "quantity", "flag"):
             assert list(cells[name]) == list(mine[name])
@@ -39,7 +39,7 @@ def test_the_cells_are_those_of_the_file_with_nothing_lost_or_changed(raw):
 
 
 def test_a_dash_for_a_run_that_diverged_is_a_cell_without_a_number():
-    cells = printed("ta:pcctimemn")
+    cells = load_table("ta:pcctimemn")
     dashes = cells[cells["reported"].isna() & (cells["flag"] != INAPPLICABLE)]
     assert len(dashes) and set(dashes["solver"]) == {"Landing"} and (dashes["flag"] == "").all()
     assert dashes.groupby(["batch_size", "p"]).size().eq(6).all()
@@ -47,7 +47,7 @@ def test_a_dash_for_a_run_that_diverged_is_a_cell_without_a_number():
 
 def test_the_cells_of_an_experiment_are_its_data_its_merit_its_sizes_and_its_solvers():
     for table, experiment in EXPERIMENTS.items():
-        cells = printed(table)
+        cells = load_table(table)
         assert experiment.table == table
         assert set(cells["dataset"]) == {experiment.dataset} and set(cells["merit"]) == {experiment.merit}
         assert set(cells["batch_size"]) == set(experiment.batch_sizes) and set(cells["p"]) == set(
@@ -58,7 +58,7 @@ def test_the_cells_of_an_experiment_are_its_data_its_merit_its_sizes_and_its_sol
 
 def test_a_table_that_the_paper_does_not_have_is_named():
     with pytest.raises(ValueError, match="no table 'ta:pcctime'; .*tables.csv: .*ta:pcctimemn"):
-        printed("ta:pcctime")
+        load_table("ta:pcctime")
 
 
 def test_every_quantity_that_the_tables_print_has_a_heading_and_a_tolerance_with_its_reason(raw):

@@ -15,7 +15,7 @@ from cdfsg.paper.show import words
 from cdfsg.paper.show.figures import beta_curves, beta_ends
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA
-from tests.paper.fakes import TINY, fake
+from tests.paper.fakes import TINY, fake, planned
 from tests.paper.results.test_verdicts import CHOSEN, at, runs_of
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
@@ -65,7 +65,7 @@ def test_landing_is_shown_three_ways_with_the_papers_numbers_and_its_dashes(runs
 
 
 def test_times_are_shown_as_multiples_of_cdfsg_in_the_same_place(runs):
-    runs.loc[at(runs, solver="RSG+", role="timing", batch_size=50, p=5), "block_seconds"] = 3.0
+    runs.loc[at(runs, solver="RSG+", role="timing", batch_size=50, p=5), "seconds"] = 3.0
     row = only(tables.solver_times(EXPERIMENT, runs), batch_size=50, p=5, solver="RSG+")
     assert (row["seconds"], row["ratio"]) == (3.0, 3.0)
     assert row["reported_ratio"] == pytest.approx(31.84 / 1.77)  # the paper's seconds
@@ -109,9 +109,9 @@ def test_h_is_unbounded_below_under_that_penalty_parameter_and_not_above_it(meri
 
 
 def test_runs_under_each_penalty_parameter_end_in_a_row_with_the_diverged_counted():
-    blocks = QUICK.beta_stage({(20, 2, "CDFSG"): (0.5, 0.1)})
-    assert [block.beta for block in blocks] == list(QUICK.betas)
-    frames = [fake(block, beta=block.beta, quality=0.5 + block.beta, fea=block.beta) for block in blocks]
+    jobs = QUICK.jobs(planned({(20, 2, "CDFSG"): (0.5, 0.1)}), "betas")
+    assert [job.protocol.beta for job in jobs] == list(QUICK.betas)
+    frames = [fake(job, beta=job.protocol.beta, quality=0.5 + job.protocol.beta, fea=job.protocol.beta) for job in jobs]
     runs = pd.concat(frames, ignore_index=True)
     runs.loc[0, ["status", "quality", "fea"]] = "diverged", np.nan, np.nan
     ends = tables.beta_ends(runs)

@@ -2,11 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cdfsg.paper.experiments import EXPERIMENTS, entry_of
+from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.protocols import entry_of
 from cdfsg.paper.records import COLUMNS as RECORD
-from cdfsg.paper.results.reported import printed, tolerance_of, tolerances
+from cdfsg.paper.results.reported import load_table, tolerance_of, tolerances
 from cdfsg.paper.results.verdicts import COLUMNS, VERDICTS, attainability, judge, verdicts
-from tests.paper.fakes import TINY, fake
+from tests.paper.fakes import TINY, fake, planned
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
 CHOSEN = (0.25, 0.01)
@@ -53,7 +54,7 @@ def runs_of(experiment=EXPERIMENT, **numbers):
         for solver in experiment.solvers
         if entry_of(solver).grid
     }
-    runs = fake(*experiment.first_stage(), *experiment.second_stage(chosen), **numbers)
+    runs = fake(*experiment.jobs(planned(chosen)), **numbers)
     cdfsg, rsg_plus = runs["solver"].str.startswith("CDFSG"), runs["solver"] == "RSG+"
     picked = np.where(cdfsg, (runs["s1"] == CHOSEN[0]) & (runs["s2"] == CHOSEN[1]), runs["eta"] == 0.1)
     picked |= rsg_plus & (runs["eta_q"] == 0.1) & (runs["eta_t"] == 0.1)
@@ -84,7 +85,7 @@ def test_every_printed_number_has_one_verdict(complete):
     table = verdicts(EXPERIMENT, complete)
     assert tuple(table.columns) == COLUMNS and len(table) == 192
     cell = ["batch_size", "p", "solver", "quantity"]
-    paper = printed("ta:pcctimemn")
+    paper = load_table("ta:pcctimemn")
     assert not table.duplicated(cell).any()
     pd.testing.assert_frame_equal(table[[*cell, "reported", "flag"]], paper[[*cell, "reported", "flag"]])
     assert set(table["verdict"]) <= set(VERDICTS)
@@ -95,7 +96,7 @@ def test_every_printed_number_has_one_verdict(complete):
 
 def test_times_are_shown_from_the_run_alone_and_never_judged(complete):
     runs = complete.copy()
-    runs["block_seconds"] = np.where(runs["role"] == "timing", 7.0, 99.0)
+    runs["seconds"] = np.where(runs["role"] == "timing", 7.0, 99.0)
     times = verdicts(EXPERIMENT, runs).query("quantity == 'time_s'")
     assert (
         len(times) == 32 and set(times["verdict"]) == {"not-comparable"} and set(times["reproduced"]) == {7.0}
@@ -159,7 +160,7 @@ CELL = ROW | {"role": "reported", "variant": "grid", "s1": 0.5, "s2": 0.05}
 
 
 def targets():
-    cells = printed("ta:pcctimemn")
+    cells = load_table("ta:pcctimemn")
     cells = cells[at(cells, **ROW) & (cells["quantity"] != "time_s")]
     return dict(zip(cells["quantity"], cells["reported"], strict=True))
 
@@ -224,12 +225,12 @@ def test_attainability_has_a_row_for_each_printed_row_of_the_two_solvers_of_the_
 
 
 def test_an_experiment_that_the_paper_does_not_have_has_no_verdicts_and_nothing_to_attain():
-    runs = fake(*TINY.first_stage(), *TINY.second_stage({}))
+    runs = fake(*TINY.jobs())
     assert verdicts(TINY, runs).empty and tuple(verdicts(TINY, runs).columns) == COLUMNS
     assert attainability(TINY, runs).empty
 
 
 def test_records_without_a_block_are_refused_and_not_taken_for_a_divergence(complete):
     gone = at(complete, batch_size=50, p=5, solver="CDFSG", role="reported")
-    with pytest.raises(ValueError, match="lack 1 blocks, the first is mnist identity l=50 p=5 CDFSG reported/grid"):
+    with pytest.raises(ValueError, match="lack 1 jobs, the first is mnist identity l=50 p=5 CDFSG reported/grid"):
         verdicts(EXPERIMENT, complete[~gone])

@@ -1,6 +1,8 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from cdfsg.solvers.draws import Draw
+from cdfsg.solvers.lanes import initial_points, run
 
 from cdfsg import metrics
 from cdfsg.datasets import load, make_views
@@ -11,8 +13,6 @@ from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG
-from cdfsg.solvers.draws import Draw
-from cdfsg.solvers.lanes import initial_points, run
 
 # The engine cuts the pass at the traced points, which regroups sums: a few hundred steps of rounding.
 ROUNDING = 1e-9
