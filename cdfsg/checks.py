@@ -5,7 +5,7 @@ its import out of what decides a number, so that a check can be added or reworde
 `ValueError` with a message that names the argument and its value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -157,3 +157,53 @@ def require_covariance(name: str, a: Array, rtol: float = 1e-10) -> None:
 def require_compressed(K: Array) -> None:
     """Refuse what `cdfsg.metrics.cross_moments` does not make."""
     require_shape("K", K, ("m", "m", "lanes", "p", "p"), "as cross_moments makes it")
+
+
+# --- runs ------------------------------------------------------------------------------------------------
+
+
+def require_solver(solver: Any) -> None:
+    """Raise ValueError unless the object is a solver."""
+    if isinstance(solver, type | str) or not (hasattr(solver, "settings") and hasattr(solver, "start")):
+        raise ValueError(f"solver must be a solver, got {solver!r}; make one of cdfsg.solvers.SOLVERS, as by CDFSG()")
+
+
+def require_run(
+    solver: Any, problem: Any, views: Any, X0: Any, settings: Any, order: Any, shared: bool, dtype: type
+) -> None:
+    """Raise ValueError unless `cdfsg.solvers.engine.run` can begin with these arguments."""
+    require_solver(solver)
+    if not hasattr(views, "batch_indices"):
+        raise ValueError(f"views must be a Views, got {type(views).__name__}; make one of the table, see Views")
+    if isinstance(problem, type | str) or not hasattr(problem, "raw_gradient"):
+        raise ValueError(
+            f"problem must be a sampled problem, got {type(problem).__name__}; make one, as by "
+            "SampledGCCA(views.sizes, Identity())"
+        )
+    require_flag(shared=shared)
+    if dtype is None or np.dtype(dtype).kind != "f":
+        raise ValueError(f"dtype must be a floating-point type such as float32 or float64, got {np.dtype(dtype)}")
+    if np.ma.is_masked(X0):
+        raise ValueError("X0 has masked values, but must be finite in all entries; initial_points makes one")
+    X0 = np.asarray(X0)
+    if X0.ndim != 3 or X0.dtype.kind != "f" or min(X0.shape) < 1 or not np.isfinite(X0).all():
+        raise ValueError(
+            f"X0 must be a finite real array of shape (lanes, n, p), got shape {X0.shape} and type {X0.dtype}; "
+            "initial_points makes one"
+        )
+    lanes, n, p = X0.shape
+    if n != problem.n or p > n:
+        raise ValueError(f"X0 has {n} rows and p = {p}, but X of this problem has {problem.n} rows and at most that p")
+    if not isinstance(settings, Mapping):
+        raise ValueError(
+            "settings must be a mapping of the solver's settings, each an array with a value per lane, got "
+            f"{settings!r}"
+        )
+    if set(settings) != set(solver.settings):
+        raise ValueError(f"{solver.name} has the settings {sorted(solver.settings)}, got {sorted(settings)}")
+    for name, given in settings.items():
+        value = np.asarray(given)
+        if value.dtype.kind not in "iuf" or value.shape != (lanes,) or not (np.isfinite(value) & (value > 0)).all():
+            raise ValueError(f"setting {name} needs {lanes} positive values, one per lane, got {given}")
+    if order is not None:
+        require_whole("order", order, 0, what="or None")

@@ -1,6 +1,6 @@
 """The paper's Algorithm 1 (CDFSG) and Algorithm 2 (CDFSG-Ada) on sampled problems."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ from cdfsg.checks import require_positive, require_share
 from cdfsg.linalg import Array
 from cdfsg.penalty import dissolving_factor, multiplier
 from cdfsg.problems import SampledProblem
-from cdfsg.solvers.engine import Solver, State
+from cdfsg.solvers.engine import Settings, Solver, State
 
 _IN_CACHE = 32768  # entries of a tall array whose elementwise passes stay in the second-level cache
 
@@ -54,9 +54,7 @@ class CDFSG(Solver):
         """Raise ValueError unless the penalty parameter is positive."""
         require_positive(beta=self.beta)
 
-    def start(
-        self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array
-    ) -> TrackingState:
+    def start(self, problem: SampledProblem, X0: Array, settings: Settings, first: Array) -> TrackingState:
         """``D_0 = 0`` and ``Y_0 = C_theta0(X_0)`` on a minibatch of its own."""
         C = problem.constraint(problem.scores(first, X0)[0])
         alpha, b = settings["s2"], settings["s2"] / settings["s1"]
@@ -123,9 +121,7 @@ class CDFSGAda(CDFSG):
         require_positive(epsilon=self.epsilon)
         require_share(eta1=self.eta1, eta2=self.eta2)
 
-    def start(
-        self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array
-    ) -> AdaptiveState:
+    def start(self, problem: SampledProblem, X0: Array, settings: Settings, first: Array) -> AdaptiveState:
         """As Algorithm 1, with ``B_0 = 0`` and ``V^_0 = 0``."""
         base = super().start(problem, X0, settings, first)
         return AdaptiveState(**vars(base), B=np.zeros_like(X0), V=np.zeros_like(X0))

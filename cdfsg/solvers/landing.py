@@ -1,12 +1,11 @@
 """The landing algorithm (Vary, Ablin, Gao, Absil, ICML 2024), with its preconditioned relative gradient."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from cdfsg.linalg import Array, eye_like
 from cdfsg.problems import SampledProblem
-from cdfsg.solvers.engine import Solver, State
+from cdfsg.solvers.engine import Settings, Solver, State
 
 
 @dataclass
@@ -29,9 +28,7 @@ class Landing(Solver):
     name: ClassVar = "Landing"
     settings: ClassVar = ("eta", "omega")
 
-    def start(
-        self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array
-    ) -> LandingState:
+    def start(self, problem: SampledProblem, X0: Array, settings: Settings, first: Array) -> LandingState:
         """Start at X0; the extra minibatch only gives a first value of X'MX."""
         return LandingState(X=X0, C=problem.constraint(problem.scores(first, X0)[0]), **settings)
 

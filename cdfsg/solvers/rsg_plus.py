@@ -1,6 +1,6 @@
 """RSG+ (Meng, Chakraborty, Singh, NeurIPS 2021): Riemannian stochastic gradient for two-view CCA."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,9 +8,19 @@ import numpy as np
 
 from cdfsg.checks import require_positive
 from cdfsg.datasets.views import Views
-from cdfsg.linalg import Array, eye_like
+from cdfsg.linalg import (
+    Array,
+    eye_like,
+    inverse,
+    normalise_columns,
+    normalise_tall_columns,
+    pseudo_inverse,
+    qf,
+    ridge_inverse,
+    small_qf,
+)
 from cdfsg.problems import SampledGCCA, SampledProblem
-from cdfsg.solvers.engine import Solver, State, Unsupported
+from cdfsg.solvers.engine import Settings, Solver, State, Unsupported
 
 
 @dataclass
@@ -27,23 +37,19 @@ class FactoredState(State):
 class RSGPlus(Solver):
     """Riemannian stochastic gradient on ``X_i = Q_i T_i``; the published constants are the defaults.
 
-    The published scheme makes two passes: the first turns Q towards the principal components of each view
-    (stochastic power iteration on sums over the batch), the second is the method itself.  The published code
-    times only the second; here the time is of both.  The published start is an orthonormalised matrix of
-    uniform entries.  The settings of a lane are the steps ``eta_q`` of the orthonormal and ``eta_t`` of the
-    p-by-p factors; the published ones are 0.1 and 0.01.
-
-    The whitening term inverts a p-by-p matrix for every block of p rows. Rows with equal labels make such a matrix
-    singular, and the published formula then has no value.
+    The first pass turns Q towards the principal components of each view (a stochastic power iteration on sums over
+    the batch), the second is the method itself.  The published code times the second only; here the time is of both.
+    The settings are the steps ``eta_q`` of the orthonormal and ``eta_t`` of the p-by-p factors; the published ones
+    are 0.1 and 0.01.
 
     Attributes
     ----------
     gamma : float
         Step of the first pass.
     weight : float
-        Weight w of the whitening term.
+        Weight w of the whitening term, which inverts a p-by-p matrix for every block of p rows.
     singular : {"pseudo-inverse", "ridge", "stop"}
-        How a singular block is treated, see `INVERSES`.
+        Treatment of a singular block, as rows with equal labels make it, see `INVERSES`.
     """
 
     gamma: float = 0.01
@@ -56,13 +62,13 @@ class RSGPlus(Solver):
     joint_constraint: ClassVar = False
 
     def __post_init__(self) -> None:
-        """Refuse constants that are not positive, and an unknown treatment of singular blocks."""
+        """Raise ValueError unless the constants are positive and the treatment is known."""
         require_positive(gamma=self.gamma, weight=self.weight)
         if self.singular not in INVERSES:
             raise ValueError(f"singular={self.singular!r}: expected one of {', '.join(map(repr, INVERSES))}")
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
-        """Refuse more than two views, other merits, views that are not centred, and p that does not divide l."""
+        """Raise `Unsupported` unless there are two centred views, the identity merit and p that divides l."""
         if len(problem.sizes) != 2:
             raise Unsupported(f"RSG+ is a method for two views, this problem has {len(problem.sizes)}")
         if not (isinstance(problem, SampledGCCA) and problem.merit.name == "identity"):
@@ -78,9 +84,7 @@ class RSGPlus(Solver):
         if not views.centred:
             raise Unsupported(f"RSG+ needs centred views; use {views.name} with centring")
 
-    def start(
-        self, problem: SampledProblem, X0: Array, settings: Mapping[str, Array], first: Array
-    ) -> FactoredState:
+    def start(self, problem: SampledProblem, X0: Array, settings: Settings, first: Array) -> FactoredState:
         """``Q_i = qf(X0_i)``, ``T_i = I``."""
         assert isinstance(problem, SampledGCCA)
         lanes, _, p = X0.shape
@@ -114,7 +118,7 @@ class RSGPlus(Solver):
         V = problem.adjoint(samples, factor.swapaxes(1, 2).reshape(1, lanes, 2 * l, p))
         R = -(AQ.mT @ other)  # Q_i' G_i
         R = normalise_columns(R - R.mT) / 2
-        state.T = T @ _qf_small(eye_like(R) - state.eta_t[:, None] * R)
+        state.T = T @ small_qf(eye_like(R) - state.eta_t[:, None] * R)
         for i, view in enumerate(problem.slices):
             Q, V_i = state.Q[:, view], V[:, view]
             V_i -= Q @ (V_i.mT @ Q)
@@ -135,87 +139,10 @@ def block_inverses(AQ: Array, singular: str) -> Array:
     return INVERSES[singular](blocks).mT.reshape(AQ.shape)
 
 
-def _inverse(blocks: Array) -> Array:
-    """The inverse of each trailing matrix; NaN for those that have a pivot of exactly zero."""
-    try:
-        return np.linalg.inv(blocks)
-    except np.linalg.LinAlgError:  # one of them makes `inv` refuse them all
-        with np.errstate(invalid="ignore"):  # a lane may have diverged
-            regular = np.linalg.slogdet(blocks).sign != 0
-        inverse = np.full_like(blocks, np.nan)
-        inverse[regular] = np.linalg.inv(blocks[regular])
-        return inverse
-
-
-def _pseudo_inverse(blocks: Array) -> Array:
-    """The inverse; for blocks that are singular to working precision, the Moore-Penrose inverse."""
-    p = blocks.shape[-1]
-    rtol = p * np.finfo(blocks.dtype).eps  # below it, singular values are rounding
-    inverse = _inverse(blocks)
-    if p**2 * np.abs(blocks).max() * np.abs(inverse).max() * rtol < 1:  # no condition number is larger, and none NaN
-        return inverse
-    with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
-        norms, inverse_norms = (np.linalg.norm(a, axis=(-2, -1)) for a in (blocks, inverse))
-        singular = np.isfinite(norms) & ~(norms * inverse_norms * rtol < 1)  # NaN where there is no inverse
-    inverse[singular] = np.linalg.pinv(blocks[singular], rtol=rtol)
-    return inverse
-
-
-def _ridge_inverse(blocks: Array) -> Array:
-    """``(P'P + r I)^(-1) P'`` with r a thousandth of the mean squared singular value of P."""
-    gram = blocks.mT @ blocks
-    ridge = 1e-3 * np.trace(gram, axis1=-2, axis2=-1)[..., None, None] / blocks.shape[-1]
-    return _inverse(gram + ridge * eye_like(gram)) @ blocks.mT
-
-
 INVERSES: dict[str, Callable[[Array], Array]] = {
-    "stop": _inverse,
-    "pseudo-inverse": _pseudo_inverse,
-    "ridge": _ridge_inverse,
+    "stop": inverse,
+    "pseudo-inverse": pseudo_inverse,
+    "ridge": ridge_inverse,
 }
 """Replacements for the inverse of a block that is singular: none, so that its lane stops, as published; the
 pseudo-inverse, which equals the inverse unless the block is singular to working precision; a regularised inverse."""
-
-
-def qf(A: Array) -> Array:
-    """Q factor of the thin QR with positive diagonal of R, of every lane's matrix: (lanes, n, p).
-
-    By the Cholesky factor of A'A: the matrices here are orthonormal up to a bounded step, so it is as accurate
-    as Householder's and much faster in lanes.  Lanes that are not finite or singular give NaN.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        gram = A.mT @ A
-        finite = np.isfinite(gram).all(axis=(-2, -1))
-        gram[~finite] = np.eye(gram.shape[-1])
-        inverse = np.linalg.inv(_cholesky(gram).mT)
-        inverse[~finite] = np.nan
-        return A @ inverse
-
-
-def _cholesky(matrices: Array) -> Array:
-    """Cholesky factor of each matrix; NaN for those that are not positive definite."""
-    try:
-        return np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:  # one of them makes `cholesky` refuse them all
-        if len(matrices) == 1:
-            return np.full_like(matrices, np.nan)
-        return np.concatenate([_cholesky(matrix[None]) for matrix in matrices])
-
-
-def _qf_small(A: Array) -> Array:
-    """Q factor with positive diagonal of R of each trailing p-by-p matrix."""
-    Q, R = np.linalg.qr(A)
-    signs = np.where(np.diagonal(R, axis1=-2, axis2=-1) < 0, -1, 1).astype(A.dtype)
-    return Q * signs[..., None, :]
-
-
-def normalise_columns(A: Array) -> Array:
-    """Each column of the trailing matrices divided by its 2-norm; zero columns stay zero."""
-    norms = np.linalg.norm(A, axis=-2, keepdims=True)
-    return np.divide(A, norms, out=np.zeros_like(A), where=norms != 0)  # NaN stays NaN
-
-
-def normalise_tall_columns(A: Array) -> Array:
-    """The same for tall matrices (lanes, n, p), with one division per column."""
-    norms = np.sqrt(np.einsum("knp,knp->kp", A, A))[:, None]
-    return A * np.divide(1, norms, out=np.zeros_like(norms), where=norms != 0)

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from cdfsg import metrics
 from cdfsg.datasets import load, make_views
-from cdfsg.linalg import eye_like
+from cdfsg.linalg import eye_like, qf
 from cdfsg.merits import Huber, Identity
 from cdfsg.paper.protocols import entry_of
 from cdfsg.penalty import Penalty
@@ -17,7 +17,7 @@ from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.solvers.engine import Unsupported, initial_points, run
 from cdfsg.solvers.landing import Landing
-from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, qf
+from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses
 from tests.solvers.data import even_blocks, even_starts
 
 GOOD = {

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from cdfsg.datasets import Provenance, Views, load
-from cdfsg.linalg import side_by_side
+from cdfsg.linalg import normalise_columns, normalise_tall_columns, qf, side_by_side
 from cdfsg.merits import Identity
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.solvers.engine import Unsupported, initial_points, run
 from cdfsg.solvers.landing import Landing
-from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses, normalise_columns, normalise_tall_columns, qf
+from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses
 
 SIZES, LANES, P, ROWS = (5, 4), 2, 3, 6
 N = sum(SIZES)
