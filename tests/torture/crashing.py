@@ -56,8 +56,8 @@ def redirect(folder: Path, experiment: str) -> None:
 
 def warm(experiment: str) -> None:
     """Load the data and digest the code before any fork: tries are then short, and what is killed is work."""
-    for block in EXPERIMENTS[experiment].first_stage():
-        compute.key_of(block)
+    for job in EXPERIMENTS[experiment].jobs():
+        compute.key_of(job)
 
 
 def start(folder: Path, experiment: str, arguments: list[str], die=lambda: None) -> int:

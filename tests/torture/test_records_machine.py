@@ -5,6 +5,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,7 @@ from cdfsg.paper import archive, records, run
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.run import key_of, run_jobs
 from tests.paper.fakes import TINY, fake
+from tests.paper.test_archive import NOT_IN_CURVES
 
 JOB = Job("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 1, (1, 2), ((0.5, 0.1), (0.25, 0.01)))
 JOBS = [replace(JOB, order=order, role="trace" if order == 4 else "tuning") for order in range(1, 5)]
@@ -26,13 +28,14 @@ class Killed(BaseException):
     """Stands for a SIGKILL: nothing catches it."""
 
 
-def made_up(block):
-    """A record that takes no time and differs from block to block."""
-    return fake(block, key=key_of(block), pcc=block.order / 3, seconds=0.1)
+def made_up(job):
+    """A record that takes no time and differs from job to job."""
+    absent = {} if job.role == "tuning" else dict.fromkeys(NOT_IN_CURVES, np.nan)
+    return fake(job, key=key_of(job), pcc=round(job.order / 3, 8), seconds=0.1, **absent)
 
 
 EXPECTED = {}
-"""The record of each block as an undisturbed run has it."""
+"""The record of each job as an undisturbed run has it."""
 
 
 class Records(RuleBasedStateMachine):
@@ -49,16 +52,16 @@ class Records(RuleBasedStateMachine):
         if hasattr(self, "scratch"):
             self.scratch.cleanup()
 
-    @rule(blocks=SOME)
-    def run_to_the_end(self, blocks):
+    @rule(jobs=SOME)
+    def run_to_the_end(self, jobs):
         sweep(self.folder)  # as every command does first
-        found = run_jobs(blocks, self.folder, 1)
-        expected = pd.concat([EXPECTED[block] for block in blocks], ignore_index=True)
+        found = run_jobs(jobs, self.folder, 1)
+        expected = pd.concat([EXPECTED[job] for job in jobs], ignore_index=True)
         pd.testing.assert_frame_equal(found, expected, check_exact=True)
         assert not list(self.folder.glob("*.tmp"))
 
-    @rule(blocks=SOME, at=st.integers(1, 4), after=st.booleans())
-    def run_until_killed(self, blocks, at, after):
+    @rule(jobs=SOME, at=st.integers(1, 4), after=st.booleans())
+    def run_until_killed(self, jobs, at, after):
         plain, unlink, calls = os.replace, Path.unlink, iter(range(1, 100))
 
         def replaced(source, target):
@@ -71,32 +74,32 @@ class Records(RuleBasedStateMachine):
 
         os.replace = replaced
         try:
-            run_jobs(blocks, self.folder, 1)
+            run_jobs(jobs, self.folder, 1)
         except Killed:
             pass
         finally:
             os.replace, Path.unlink = plain, unlink
 
-    @rule(block=st.sampled_from(JOBS), place=st.floats(0, 0.999), bit=st.integers(0, 7))
-    def flip_a_bit(self, block, place, bit):
-        path = self.path_of(block)
+    @rule(job=st.sampled_from(JOBS), place=st.floats(0, 0.999), bit=st.integers(0, 7))
+    def flip_a_bit(self, job, place, bit):
+        path = self.path_of(job)
         if path.exists() and (data := bytearray(path.read_bytes())):
             data[int(place * len(data))] ^= 1 << bit
             path.write_bytes(data)
 
-    @rule(block=st.sampled_from(JOBS), share=st.floats(0, 0.999))
-    def cut_short(self, block, share):
-        path = self.path_of(block)
+    @rule(job=st.sampled_from(JOBS), share=st.floats(0, 0.999))
+    def cut_short(self, job, share):
+        path = self.path_of(job)
         if path.exists():
             path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
 
-    @rule(block=st.sampled_from(JOBS))
-    def delete(self, block):
-        self.path_of(block).unlink(missing_ok=True)
+    @rule(job=st.sampled_from(JOBS))
+    def delete(self, job):
+        self.path_of(job).unlink(missing_ok=True)
 
     @rule()
     def publish(self):
-        archive.publish(TINY, run_jobs(JOBS, self.folder, 1))
+        archive.publish(TINY, {"": run_jobs(JOBS, self.folder, 1)})
         self.is_published, self.is_rotten = True, False
 
     @rule(curves=st.booleans(), place=st.floats(0, 0.999), bit=st.integers(0, 7))
@@ -127,11 +130,11 @@ class Records(RuleBasedStateMachine):
             assert self.is_rotten
         else:
             assert not self.is_rotten
-            expected = pd.concat([EXPECTED[block] for block in JOBS], ignore_index=True)
+            expected = pd.concat([EXPECTED[job] for job in JOBS], ignore_index=True)
             pd.testing.assert_frame_equal(found, expected, check_exact=True, check_dtype=False)
 
-    def path_of(self, block):
-        return self.folder / f"{key_of(block)}.csv"
+    def path_of(self, job):
+        return self.folder / f"{key_of(job)}.csv"
 
 
 @pytest.mark.case("records: runs, kills, rot and publication in any order")
@@ -139,9 +142,9 @@ class Records(RuleBasedStateMachine):
 def test_no_order_of_runs_kills_damage_and_publication_changes_a_record(monkeypatch, tmp_path, tally, examples):
     monkeypatch.setattr(run, "compute", made_up)
     monkeypatch.setattr(archive, "QUICK", tmp_path)  # each machine sets its own
-    for block in JOBS:
-        records.write(made_up(block), tmp_path / "x.csv")
-        EXPECTED[block] = records.read([tmp_path / "x.csv"])
+    for job in JOBS:
+        records.write(made_up(job), tmp_path / "x.csv")
+        EXPECTED[job] = records.read([tmp_path / "x.csv"])
 
     class Counted(Records):
         def teardown(self):

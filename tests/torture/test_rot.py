@@ -139,7 +139,7 @@ def reader_of(name):
     if name.startswith("speed-"):
         return lambda: speed.published(archive.RECORDS)
     for experiment in EXPERIMENTS.values():
-        if name in (f"{experiment.name}.csv", f"{experiment.name}-curves.csv"):
+        if name in (f"{experiment.name}.csv", f"{experiment.name}-curves.csv", archive.INDEX, archive.TIMES):
             return lambda: archive.runs_of(experiment)
         for what in ("betas", "ablations"):
             if name == f"{experiment.name}-{what}.csv":
@@ -203,22 +203,22 @@ def test_records_of_a_later_version_are_refused_with_the_column(copied):
 
 
 @pytest.mark.case("rot: cached records of blocks")
-def test_a_damaged_block_is_named_and_run_again_to_the_same_numbers(tmp_path, monkeypatch, tally, capsys):
-    monkeypatch.setattr(run, "compute", lambda block: fake(block, key=key_of(block), pcc=1 / 3))
-    blocks = TINY.jobs()[:2]
-    whole = run_jobs(blocks, tmp_path, 1)
-    victim = tmp_path / f"{key_of(blocks[0])}.csv"
+def test_a_damaged_job_is_named_and_run_again_to_the_same_numbers(tmp_path, monkeypatch, tally, capsys):
+    monkeypatch.setattr(run, "compute", lambda job: fake(job, key=key_of(job), pcc=0.3))
+    jobs = TINY.jobs()[:2]
+    whole = run_jobs(jobs, tmp_path, 1)
+    victim = tmp_path / f"{key_of(jobs[0])}.csv"
     for kind in DAMAGES:
         damage(victim, kind)
         if kind == "folder":
             with pytest.raises(OSError, match=f"{victim}'; a folder is where a file is to be written: move it away"):
-                run_jobs(blocks, tmp_path, 1)
+                run_jobs(jobs, tmp_path, 1)
             victim.rmdir()
         capsys.readouterr()
-        found = run_jobs(blocks, tmp_path, 1)
+        found = run_jobs(jobs, tmp_path, 1)
         err = capsys.readouterr().err
         named = str(victim) in err or kind == "folder"
-        tally.count(found.equals(whole) and "1 of 2 blocks to run" in err and named)
+        tally.count(found.equals(whole) and "1 of 2 jobs to run" in err and named)
 
 
 @pytest.mark.case("rot: downloaded files")
@@ -289,6 +289,6 @@ def test_a_damaged_covariance_is_made_anew_and_no_record_sees_it(tmp_path, monke
 def test_a_row_twice_is_refused_even_with_a_right_checksum(tmp_path):
     frame = fake(TINY.jobs()[0])
     for twice in (pd.concat([frame, frame]), pd.concat([frame, frame.tail(1)]), pd.concat([frame[:-1], frame[:1]])):
-        records.publish(twice, tmp_path / "a.csv")
+        records.write(twice, tmp_path / "a.csv")
         with pytest.raises(Damaged, match="has a row twice"):
-            records.read_published([tmp_path / "a.csv"], "make quick")
+            records.read([tmp_path / "a.csv"])

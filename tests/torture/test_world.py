@@ -23,8 +23,7 @@ from pathlib import Path
 from cdfsg.files import RUNS, ROOT
 from cdfsg.paper.experiments import QUICK
 from cdfsg.paper.run import run_jobs
-blocks = QUICK.jobs()[:1]
-frame = run_jobs(blocks, RUNS, 1)
+frame = run_jobs(QUICK.jobs()[:1], RUNS, 1)
 print(len(frame), repr(float(frame["pcc"].max())))
 """
 
