@@ -148,7 +148,7 @@ def _read(experiment: Experiment, parts: list[str]) -> pd.DataFrame:
         index = index[index["file"] == path.name].merge(times, on="key", how="left")
         frame = runs.merge(index, on="key", how="left")
         frames.append(records.complete(frame.reindex(columns=list(records.COLUMNS)), path, remedy))
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(records.COLUMNS))
+    return records.joined(frames)
 
 
 def _columns(path: Path) -> tuple[str, ...]:

@@ -96,7 +96,13 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
             frames.append(complete(table(read_sealed(path, remedy), COLUMNS, path, remedy), path, remedy))
         except FileNotFoundError as error:
             raise Damaged(f"{path} is not a readable record ({error}); {remedy}") from error
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
+    return joined(frames)
+
+
+def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Records joined; those without rows have no types, and would take them from the others."""
+    some = [frame for frame in frames if len(frame)]
+    return pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=list(COLUMNS))
 
 
 def table(data: bytes, columns: tuple[str, ...], path: Path, remedy: str) -> pd.DataFrame:

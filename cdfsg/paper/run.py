@@ -26,14 +26,14 @@ def run_experiment(experiment: Experiment, folder: Path, processes: int) -> dict
         The records by their part, see `Experiment.parts`.
     """
     first = {part: run_jobs(experiment.jobs(part=part), folder, processes) for part in experiment.parts}
-    chosen = plan(experiment, pd.concat(first.values(), ignore_index=True))
+    chosen = plan(experiment, records.joined(first.values()))
     found = {}
     for part in experiment.parts:
         jobs = experiment.jobs(chosen, part)
         # Timing runs come last, so that nothing else competes with them than another timing run.
         timed = [job for job in jobs if job.role == "timing"]
         others = run_jobs([job for job in jobs if job.role != "timing"], folder, processes)
-        found[part] = pd.concat([others, run_jobs(timed, folder, processes)], ignore_index=True)
+        found[part] = records.joined([others, run_jobs(timed, folder, processes)])
     return found
 
 
