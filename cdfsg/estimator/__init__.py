@@ -1,5 +1,6 @@
 """A scikit-learn style front to the paper's algorithms, for people with their own data."""
 
-from cdfsg.estimator.gcca import Progress, StochasticGCCA
+from cdfsg.estimator.convergence import Progress
+from cdfsg.estimator.gcca import StochasticGCCA
 
 __all__ = ["Progress", "StochasticGCCA"]

@@ -18,17 +18,8 @@ from cdfsg.merits import Merit
 
 
 @dataclass(frozen=True)
-class Settled:
-    """Weights in the stated convention, and what they capture.
-
-    Attributes
-    ----------
-    weights : array (n, p), float64
-    K : array (m, m, p, p)
-        Their moments ``w_i' S_ij w_j``.
-    correlations : array (p,)
-        Mean over the pairs of views of the correlation of the two projections, per column.
-    """
+class Solution:
+    """Weights (n, p) in the stated convention, their moments ``w_i' S_ij w_j``, and `pairwise_correlations` (p,)."""
 
     weights: Array
     K: Array
@@ -43,52 +34,58 @@ class Settled:
 def moments_of(P: Array) -> Array:
     """``K_ij = P_i' P_j / l`` of projections (l, m, p): shape (m, m, p, p), float64."""
     P = P.astype(np.float64)
-    K: Array = np.einsum("lip,ljq->ijpq", P, P, optimize=True) / len(P)
-    return K
+    return np.einsum("lip,ljq->ijpq", P, P, optimize=True) / len(P)
 
 
-def settle(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit) -> Settled:
-    """Bring weights into the convention.
+def require_finite_moments(K: Array) -> None:
+    """Raise ValueError if the moments overflowed."""
+    if not np.isfinite(K).all():
+        raise ValueError(
+            "views has values so large that the squares of their projections overflow: expected values of the size of "
+            "those of the fit; look at the largest ones"
+        )
+
+
+def normalise(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit) -> Solution:
+    """Bring weights (n, p) with the moments ``K_ij = w_i' S_ij w_j``, shape (m, m, p, p), into the convention.
 
     With the identity merit the p-by-p factors are free in each view: the best weights in the spans found follow from
     the exact problem of the projections, of size m p.  For another merit, whose optimum is no eigenproblem, all views
     get the same factor, one that keeps the span of X and makes ``X'MX = I`` and the sum of the cross moments diagonal.
-
-    Parameters
-    ----------
-    weights : array (n, p)
-    slices : tuple of slice
-        Rows of the views.
-    K : array (m, m, p, p)
-        Moments ``w_i' S_ij w_j`` of the weights.
-    merit : Merit
     """
     m, p = len(slices), weights.shape[1]
     N = _free_factors(K) if merit.name == "identity" else np.broadcast_to(_joint_factor(K), (m, p, p))
-    K = _transformed(K, N)
+    K = np.einsum("iab,ijac,jcd->ijbd", N, K, N, optimize=True)
     order = np.argsort(-np.abs(pairwise_correlations(K)), kind="stable")
     W = np.concatenate([weights[view] @ factor[:, order] for view, factor in zip(slices, N, strict=True)])
     first = W[slices[0]]
     flips = np.where(first[np.abs(first).argmax(axis=0), np.arange(p)] < 0, -1.0, 1.0)
     K = K[:, :, order][:, :, :, order] * np.outer(flips, flips)
-    return Settled(W * flips, K, pairwise_correlations(K))
+    return Solution(W * flips, K, pairwise_correlations(K))
 
 
 def pairwise_correlations(K: Array) -> Array:
     """Per column the correlation of two views' projections, averaged over the pairs of views, shape (p,).
 
-    A projection without variance is correlated with nothing.
+    A projection without variance has the correlation 0.
     """
     t = np.diagonal(K, axis1=-2, axis2=-1)
     i, j = np.triu_indices(len(K), 1)
     scale = np.sqrt(np.maximum(t[i, i] * t[j, j], 0))
-    ratio = np.divide(t[i, j], scale, out=np.zeros_like(scale), where=scale > 0)
-    mean: Array = ratio.mean(axis=0)
-    return mean
+    return np.divide(t[i, j], scale, out=np.zeros_like(scale), where=scale > 0).mean(axis=0)
+
+
+def covariances_along_unit_weights(K: Array, weights: list[Array]) -> Array:
+    """Covariances of the projections along weights of unit length, averaged over the pairs of views, shape (p,)."""
+    t = np.diagonal(K, axis1=-2, axis2=-1)
+    lengths = np.array([np.linalg.norm(part, axis=0) for part in weights])
+    lengths[lengths == 0] = np.inf
+    i, j = np.triu_indices(len(K), 1)
+    return (t[i, j] / (lengths[i] * lengths[j])).mean(axis=0)
 
 
 def total_correlation(K: Array) -> float:
-    """What `score` returns: for two views the paper's TCC, for more the sum of `pairwise_correlations`."""
+    """For two views the paper's TCC, for more the sum of `pairwise_correlations`."""
     if len(K) == 2:
         return float(metrics.tcc(K[:, :, None])[0])
     return float(pairwise_correlations(K).sum())
@@ -98,7 +95,7 @@ def _free_factors(K: Array) -> Array:
     """Factors (m, p, p) of the best weights in the spans, with ``X'MX = I``."""
     m, p = K.shape[0], K.shape[2]
     stacked = sym(K.transpose(0, 2, 1, 3).reshape(m * p, m * p))
-    factors: Array = metrics.minimiser(stacked, (p,) * m, p).reshape(m, p, p)
+    factors = metrics.minimiser(stacked, (p,) * m, p).reshape(m, p, p)
     own = np.einsum("iap,iiab,ibq->pq", factors, K, factors, optimize=True)
     return factors if np.allclose(own, np.eye(p), atol=1e-6) else _factors_in_range(K)
 
@@ -107,7 +104,7 @@ def _factors_in_range(K: Array) -> Array:
     """The same where a view's projections are linearly dependent: the exact problem in their range alone.
 
     The eigenvalues of the pencil are zero outside of it as well, where ``X'MX`` is zero, too.  Columns beyond the
-    largest rank of a view are zero: what would be the next ones there are the pairs found, with a negative sign.
+    largest rank of a view are zero: the next ones would be the pairs found before, with a negative sign.
     """
     m, p = K.shape[0], K.shape[2]
     spectra = [np.linalg.eigh(sym(K[i, i])) for i in range(m)]
@@ -124,21 +121,12 @@ def _factors_in_range(K: Array) -> Array:
 
 def _joint_factor(K: Array) -> Array:
     """One factor (p, p) that makes ``X'MX = I`` and the sum of the cross moments diagonal."""
-    p = K.shape[2]
     own = np.einsum("iiab->ab", K)
-    cross = sym(K.sum(axis=(0, 1)) - own)
     N, defined = metrics.orthogonalise(sym(own)[None])
     if not defined[0]:
         raise ValueError(
-            f"the {p} projections are linearly dependent on these rows, so they cannot be made orthonormal; ask for "
-            "fewer n_components, or give more rows"
+            f"the {len(own)} projections are linearly dependent on these rows, so they cannot be made orthonormal; ask "
+            "for fewer n_components, or give more rows"
         )
-    rotation = np.linalg.eigh(sym(N[0] @ cross @ N[0]))[1]
-    factor: Array = N[0] @ rotation
-    return factor
-
-
-def _transformed(K: Array, N: Array) -> Array:
-    """``N_i' K_ij N_j``."""
-    product: Array = np.einsum("iab,ijac,jcd->ijbd", N, K, N, optimize=True)
-    return product
+    cross = sym(K.sum(axis=(0, 1)) - own)
+    return N[0] @ np.linalg.eigh(sym(N[0] @ cross @ N[0]))[1]

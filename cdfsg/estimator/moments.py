@@ -1,11 +1,11 @@
-"""What is kept of the columns of a stream: count, mean, deviation, smallest and largest value."""
+"""Running moments of the columns of a stream: count, mean, deviation, smallest and largest value."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from cdfsg.estimator.inputs import Block
+from cdfsg.estimator.inputs import ViewRows, slices_of
 from cdfsg.linalg import Array
 
 
@@ -38,52 +38,50 @@ class Moments:
     @property
     def variance(self) -> Array:
         """Variances over the rows seen, with divisor N, shape (n,)."""
-        variance: Array = self.squares / max(self.rows, 1)
-        return variance
+        return self.squares / max(self.rows, 1)
 
-    def update(self, blocks: list[Block]) -> None:
+    @property
+    def largest_deviation(self) -> Array:
+        """Largest absolute deviation from the mean so far, shape (n,)."""
+        return np.maximum(self.high - self.mean, self.mean - self.low)
+
+    def update(self, blocks: list[ViewRows]) -> None:
         """Take in a batch, one block (l, n_i) per view.
 
         Sums are taken of deviations from the mean so far, so that a mean far from zero costs no digits; the two
         parts are then merged (Chan, Golub, LeVeque 1983).  Stored zeros and those left out of a sparse block count.
         """
         size = blocks[0].shape[0]
-        begin = 0
-        for block in blocks:
-            view = slice(begin, begin + block.shape[1])
-            begin = view.stop
+        total = self.rows + size
+        for block, view in zip(blocks, slices_of(blocks), strict=True):
             shift = self.mean[view] if self.rows else _first_row(block)
             shift = shift.astype(block.dtype).astype(np.float64)  # a number that can be subtracted without rounding
-            sums, squares, low, high = _sums(block, shift)
+            sums, squares = _sums(block, shift)
             delta = sums / size  # the batch's mean minus shift
             inner = np.maximum(squares - size * delta**2, 0)
-            total = self.rows + size
             move = delta + shift - self.mean[view]
             self.squares[view] += inner + move**2 * (self.rows * size / total)
             self.mean[view] += move * (size / total)
+            low, high = block.min(axis=0), block.max(axis=0)
+            if sparse.issparse(block):
+                low, high = low.toarray().ravel(), high.toarray().ravel()
             np.minimum(self.low[view], low, out=self.low[view])
             np.maximum(self.high[view], high, out=self.high[view])
-        self.rows += size
+        self.rows = total
 
 
-def _first_row(block: Block) -> Array:
+def _first_row(block: ViewRows) -> Array:
     """The first row as a shift that is near the mean of the first batch."""
-    row = block[:1].toarray()[0] if sparse.issparse(block) else block[0]
-    return np.asarray(row, dtype=np.float64)
+    return np.asarray(block[:1].toarray()[0] if sparse.issparse(block) else block[0], dtype=np.float64)
 
 
-def _sums(block: Block, shift: Array) -> tuple[Array, Array, Array, Array]:
-    """Column sums of ``x - shift`` and of its square, smallest and largest x."""
+def _sums(block: ViewRows, shift: Array) -> tuple[Array, Array]:
+    """Column sums of ``x - shift`` and of its square."""
     if sparse.issparse(block):
         size, n = block.shape
-        data = block.data.astype(np.float64)
-        gap = data - shift[block.indices]
+        gap = block.data.astype(np.float64) - shift[block.indices]
         absent = size - np.bincount(block.indices, minlength=n)  # each of them deviates by -shift
         sums = np.bincount(block.indices, gap, minlength=n) - absent * shift
-        squares = np.bincount(block.indices, gap**2, minlength=n) + absent * shift**2
-        low, high = (part.toarray().ravel().astype(np.float64) for part in (block.min(axis=0), block.max(axis=0)))
-        return sums, squares, low, high
+        return sums, np.bincount(block.indices, gap**2, minlength=n) + absent * shift**2
     gap = block - shift.astype(block.dtype)
-    sums = gap.sum(axis=0, dtype=np.float64)
-    squares = np.einsum("lj,lj->j", gap, gap).astype(np.float64)
-    return sums, squares, block.min(axis=0).astype(np.float64), block.max(axis=0).astype(np.float64)
+    return gap.sum(axis=0, dtype=np.float64), np.einsum("lj,lj->j", gap, gap).astype(np.float64)

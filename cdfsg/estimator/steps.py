@@ -1,4 +1,4 @@
-r"""The default penalty parameter and step sizes: no grid, no units.
+r"""The default penalty parameter, step sizes and size of minibatches: no grid, no units.
 
 The rule works in coordinates in which every view's minibatch covariance has 1 as its largest eigenvalue, so that
 nothing here depends on the units of the data.
@@ -10,10 +10,10 @@ nothing here depends on the units of the data.
 * **alpha of CDFSG.**  Near a feasible point the curvature of the penalty is ``4 beta`` and that of f at most
   ``2 g (m - 1)``, each times the largest eigenvalue of M.  The default is two over their sum, the longest step with
   which a gradient method is stable for certain.
-* **alpha of CDFSG-Ada.**  A step moves each of the n entries of a column x by about alpha, hence ``M^(1/2) x``, whose
-  length is 1, by at most ``alpha (tr M + n)^(1/2)``.  The default makes that `REACH`.
-* **decay.**  ``(1 + k / DECAY_STEPS)^(-1/2)`` after k minibatches of the nominal size, whose number in all nobody
-  needs to know.
+* **alpha of CDFSG-Ada.**  A step moves each of the n entries of a column x by about alpha, hence ``M^(1/2) x``, which
+  has length 1, by at most ``alpha (tr M + n)^(1/2)``.  The default makes that `REACH`.
+* **decay.**  ``(1 + k / DECAY_STEPS)^(-1/2)`` after k minibatches of the nominal size: their total number need not be
+  known.
 """
 
 import numpy as np
@@ -28,21 +28,43 @@ DECAY_STEPS = 4000
 """Minibatches after which the step sizes have fallen to 0.7 of the first."""
 TRACKING = 0.2
 """The step b of the tracker of X'MX."""
+BATCH_SIZE = 100
+"""Rows of a minibatch where the data have plenty, as in the paper's middle setting."""
+STEPS_PER_PASS = 40
+"""Fewer minibatches in a pass than this, and they are made smaller, down to `LEAST_BATCH` rows."""
+LEAST_BATCH = 20
 
 
-def steepest(merit: Merit) -> float:
+def minibatch_size(batch_size: int | str, rows: int | None, p: int) -> int:
+    """Rows of a minibatch for so many rows in all (None: not known) and p components.
+
+    Raises
+    ------
+    ValueError
+        If a given `batch_size` exceeds the number of rows.
+    """
+    if isinstance(batch_size, str):
+        least = max(LEAST_BATCH, 2 * p)
+        wanted = max(least, BATCH_SIZE if rows is None else min(BATCH_SIZE, rows // STEPS_PER_PASS))
+        return wanted if rows is None else min(wanted, rows)
+    if rows is not None and batch_size > rows:
+        raise ValueError(f"batch_size={batch_size}, but there are {rows} rows: expected at most that; use 'auto'")
+    return int(batch_size)
+
+
+def largest_slope(merit: Merit) -> float:
     """The largest slope g of the merit for covariances of projections in [0, 1]."""
     return float(np.abs(merit.slope(np.linspace(0.0, 1.0, 101))).max())
 
 
 def penalty_parameter(merit: Merit, m: int) -> float:
     """The default beta for m views."""
-    return PENALTY * steepest(merit) * (m - 1)
+    return PENALTY * largest_slope(merit) * (m - 1)
 
 
 def gradient_step(merit: Merit, m: int, beta: float) -> float:
     """The first alpha of CDFSG at ``step_size=1``."""
-    return 2 / (4 * beta + 2 * steepest(merit) * (m - 1))
+    return 2 / (4 * beta + 2 * largest_slope(merit) * (m - 1))
 
 
 def adaptive_step(trace: float, n: int) -> float:

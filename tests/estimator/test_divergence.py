@@ -5,8 +5,8 @@ import pytest
 
 from cdfsg import StochasticGCCA
 from cdfsg.estimator import steps
-from cdfsg.estimator.gcca import still_to_come
-from cdfsg.estimator.learner import HALVINGS
+from cdfsg.estimator.convergence import still_to_come
+from cdfsg.estimator.online import HALVINGS
 from cdfsg.merits import Huber, Identity
 from tests.estimator.data import CORRELATIONS, stacked, synthetic
 
@@ -29,11 +29,11 @@ def test_a_tracker_that_loses_positive_definiteness_makes_the_fit_go_on_from_the
     views = synthetic()
     model = StochasticGCCA(2, tracking=0.05, random_state=0).partial_fit([view[:1000] for view in views])
     before = model.score(views)
-    model._learner.state.Y[0, 0, 0] = -1
+    model._solver.state.Y[0, 0, 0] = -1
     words = r"tracked X'MX lost positive definiteness \(smallest eigenvalue -.*after 1,100 rows.*step_size=0.5"
     with pytest.warns(match=words):
         model.partial_fit([view[1000:1100] for view in views])
-    assert np.linalg.eigvalsh(model._learner.state.Y[0])[0] > 0.9
+    assert np.linalg.eigvalsh(model._solver.state.Y[0])[0] > 0.9
     assert model.score(views) == pytest.approx(before, abs=1e-9)  # the average has not moved yet
     model.partial_fit([view[1100:] for view in views])
     assert model.score(views) > before and len(model.restarts_) == 1
@@ -65,7 +65,7 @@ def test_the_default_steps_neither_diverge_nor_restart():
 
 @pytest.mark.parametrize("merit, slope", [(Identity(), 1.0), (Huber(0.05), 0.05), (Huber(7.0), 1.0)])
 def test_the_default_penalty_bounds_the_penalty_function_below_and_goes_with_the_slope_of_the_merit(merit, slope):
-    assert steps.steepest(merit) == pytest.approx(slope)
+    assert steps.largest_slope(merit) == pytest.approx(slope)
     for m in (2, 3, 5):
         assert steps.penalty_parameter(merit, m) == pytest.approx(2 * slope * (m - 1))
         assert steps.penalty_parameter(merit, m) > 1.5 * slope * (m - 1)

@@ -151,13 +151,13 @@ def test_the_mean_is_followed_where_it_drifts():
 
 
 def test_a_change_of_coordinates_leaves_everything_what_it_is_in_units_of_the_data():
-    learner = streamed(synthetic(), 100)._learner
+    solver = streamed(synthetic(), 100)._solver
 
     def in_units():
-        state, scale = learner.state, learner.scale[:, None, None]
-        return [state.X / scale, learner.average / scale, state.D * scale, state.B * scale, state.V * scale**2]
+        state, scale = solver.state, solver.scale[:, None, None]
+        return [state.X / scale, solver.average / scale, state.D * scale, state.B * scale, state.V * scale**2]
 
     before = in_units()
-    learner._change(learner.deviation * np.arange(1, 15), learner.top * [0.3, 7])
+    solver._change(solver.deviation * np.arange(1, 15), solver.top * [0.3, 7])
     for a, b in zip(in_units(), before, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)

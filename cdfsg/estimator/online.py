@@ -1,19 +1,23 @@
-"""The paper's algorithms on a stream of minibatches: scaling, step sizes, averaging, and what happens on divergence.
+"""The paper's algorithms on a stream of minibatches: scaling, step sizes, averaging, and restarts on divergence.
 
 The state is n-by-p (the iterate, its average, the direction, Adam's two moments), p-by-p (the tracker, the moments of
 the projections) and a few vectors of n; none of it grows with the number of rows.
 """
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from cdfsg import metrics
 from cdfsg.estimator import steps
-from cdfsg.estimator.convention import Settled, moments_of, settle
-from cdfsg.estimator.inputs import Block
+from cdfsg.estimator.convention import Solution, moments_of, normalise, require_finite_moments
+from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, ViewRows
 from cdfsg.estimator.moments import Moments
-from cdfsg.estimator.problem import Batch, StreamedGCCA, make_batch
+from cdfsg.estimator.problem import Batch, StreamedGCCA, centre_and_scale
 from cdfsg.linalg import Array, lane_product, view_slices
 from cdfsg.merits import Merit
 from cdfsg.solvers.cdfsg import CDFSG, AdaptiveState, CDFSGAda, TrackingState
@@ -44,44 +48,25 @@ class Diverged(ValueError):
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What the estimator's parameters come to.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        Widths of the views.
-    p : int
-        Columns.
-    merit : Merit
-    algorithm : {"cdfsg-ada", "cdfsg"}
-    batch_size : int
-        Nominal rows of a minibatch.
-    beta, step_size, tracking : float
-        Penalty parameter; multiple of the default step; step b of the tracker.
-    centred : bool
-        Whether the running mean is subtracted.
-    dtype : dtype
-    seed : int
-        Of the initial point.
-    """
+class Config:
+    """The estimator's parameters, with the defaults filled in; `sizes` are the widths of the views."""
 
     sizes: tuple[int, ...]
-    p: int
+    n_components: int
     merit: Merit
     algorithm: str
     batch_size: int
     beta: float
     step_size: float
     tracking: float
-    centred: bool
+    center: bool
     dtype: np.dtype[np.floating]
     seed: int
 
 
 @dataclass
 class Restart:
-    """A divergence and what was done about it."""
+    """A divergence: after how many rows, why, and the multiple of the default step from there."""
 
     rows: int
     why: str
@@ -89,36 +74,35 @@ class Restart:
 
 
 @dataclass
-class Learner:
-    """A fit in progress; pickled and read again it goes on with the same numbers."""
+class OnlineSolver:
+    """A fit in progress; pickled and read again it goes on with the same numbers.
 
-    plan: Plan
-    moments: Moments = field(init=False)
-    deviation: Array = field(init=False)
-    top: Array = field(init=False)
-    state: TrackingState | None = None
-    average: Array | None = None
+    It computes in coordinates in which column j of view i is divided by its largest `deviation` from the mean, and by
+    the root of `top`, the largest eigenvalue of the view's covariance after that.
+    """
+
+    config: Config
+    state: TrackingState = field(init=False)
+    average: Array = field(init=False)
     averaged: float = 0.0
     steps_made: float = 0.0
-    K: Array | None = None
+    K: Array = field(init=False)
     measured: float = 0.0
     restarts: list[Restart] = field(default_factory=list)
     _shares: list[Array] = field(default_factory=list)
     _weight: float = 1.0
 
     def __post_init__(self) -> None:
-        n = sum(self.plan.sizes)
+        config, n = self.config, sum(self.config.sizes)
         self.moments = Moments.of_nothing(n)
         self.deviation = np.zeros(n)
-        self.top = np.ones(len(self.plan.sizes))
-        self.slices = view_slices(self.plan.sizes)
-        self.problem = StreamedGCCA(self.plan.sizes, self.plan.merit)
-        self.solver = ALGORITHMS[self.plan.algorithm](beta=self.plan.beta)
-        self.rng = np.random.default_rng(self.plan.seed)
+        self.top = np.ones(len(config.sizes))
+        self.slices = view_slices(config.sizes)
+        self.problem = StreamedGCCA(config.sizes, config.merit)
+        self.solver = ALGORITHMS[config.algorithm](beta=config.beta)
+        self.rng = np.random.default_rng(config.seed)
 
-    # --- one minibatch -----------------------------------------------------------------------------------
-
-    def advance(self, blocks: list[Block]) -> None:
+    def advance(self, blocks: list[ViewRows]) -> None:
         """Take in one minibatch, one block (l, n_i) per view.
 
         Raises
@@ -132,18 +116,84 @@ class Learner:
             self.moments.update(blocks)
         self._require_squares(blocks[0].dtype)
         self._follow_deviations()
-        batch = self.batch_of(blocks)
         if len(self._shares) < WARM_UP:
-            self._estimate_top(batch)
-            batch = self.batch_of(blocks)
-        if self.state is None:
+            self._estimate_top(self._batch(blocks))
+        batch = self._batch(blocks)
+        if not self.started:
             self._start(batch)
         self._measure(batch)
         self._step(batch)
 
+    @property
+    def started(self) -> bool:
+        """Whether there is an iterate."""
+        return hasattr(self, "state")
+
+    @property
+    def step_size(self) -> float:
+        """The present multiple of the default step."""
+        return self.config.step_size * 0.5 ** len(self.restarts)
+
+    @property
+    def mean(self) -> Array:
+        """The vector that is subtracted from a row, shape (n,)."""
+        return self.moments.mean if self.config.center else np.zeros_like(self.moments.mean)
+
+    @property
+    def scale(self) -> Array:
+        """The numbers that columns are divided by, shape (n,).
+
+        The largest deviation, and not the standard deviation: a column that is nearly always zero would be blown up
+        by the latter, and its few other rows would throw the iterate away.
+        """
+        return self._positive_deviation * np.repeat(np.sqrt(self.top), self.config.sizes)
+
+    def solution(self, K: Array | None = None) -> Solution:
+        """The averaged iterate in the convention, by the given moments of its projections or the running ones."""
+        weights = self.average[:, 0].astype(np.float64) / self.scale[:, None]
+        return normalise(weights, self.slices, self.K if K is None else K, self.config.merit)
+
+    def solution_on(self, data: Source | Stream) -> Solution:
+        """The averaged iterate in the convention that holds over all rows of the data."""
+        rows, K = 0, np.zeros(())
+        for blocks in data.batches(MEASURED_ROWS):
+            P = self.problem.project(self._batch(blocks), self.average)[:, :, 0]
+            rows, K = rows + len(P), K + moments_of(P) * len(P)
+        if not rows:
+            raise ValueError("the iterator gave no rows; if it was read before, make a new one")
+        require_finite_moments(K)
+        solution = self.solution(K / rows)
+        spanned, p = int((np.einsum("iipp->p", solution.K) > 0.5).sum()), self.config.n_components
+        if spanned < p:
+            raise ValueError(
+                f"the rows of every view span at most {spanned} directions, so that n_components={p} projections "
+                f"cannot be made orthonormal: expected at most {spanned}; ask for fewer, or give more rows"
+            )
+        return solution
+
+    def require_unchanged(self, parameters: Mapping[str, Any]) -> None:
+        """Raise ValueError if the estimator has other parameters now that a fit in progress cannot follow."""
+        config = self.config
+        begun = {"n_components": config.n_components, "merit": config.merit.name, "algorithm": config.algorithm}
+        for name, value in begun.items():
+            if parameters[name] != value:
+                raise ValueError(
+                    f"{name}={parameters[name]!r}, but the fit began with {value!r}: expected no change; begin a new "
+                    "fit with fit, or with partial_fit of a clone"
+                )
+
+    # --- coordinates -------------------------------------------------------------------------------------
+
+    @property
+    def _positive_deviation(self) -> Array:
+        return np.where(self.deviation > 0, self.deviation, 1.0)
+
+    def _batch(self, blocks: list[ViewRows]) -> Batch:
+        return centre_and_scale(blocks, self.mean, self.scale)
+
     def _require_squares(self, dtype: np.dtype[np.floating]) -> None:
-        """Refuse columns whose deviations are too large or too small for their squares to be numbers of the type."""
-        seen = np.maximum(self.moments.high - self.moments.mean, self.moments.mean - self.moments.low)
+        """Raise ValueError if the deviations of a view are too large or too small to be squared in the type."""
+        seen = self.moments.largest_deviation
         least = float(np.finfo(dtype).tiny) ** 0.5
         for i, view in enumerate(self.slices):
             largest = float(seen[view].max())
@@ -152,46 +202,6 @@ class Learner:
                     f"view {i} has deviations from the mean of up to {largest:.3g}, whose squares {dtype} cannot hold: "
                     "expected values nearer to 1; divide the view by a number, such as its largest deviation"
                 )
-
-    def batch_of(self, blocks: list[Block]) -> Batch:
-        """The rows in the coordinates of the iterate."""
-        return make_batch(blocks, self.mean, self.scale)
-
-    @property
-    def mean(self) -> Array:
-        """What is subtracted from a row, shape (n,)."""
-        return self.moments.mean if self.plan.centred else np.zeros_like(self.moments.mean)
-
-    @property
-    def scale(self) -> Array:
-        """What a column is divided by, shape (n,): its largest deviation times its view's root of the top eigenvalue.
-
-        The largest deviation, and not the standard deviation: a column that is nearly always zero would be blown up
-        by the latter, and its few other rows would throw the iterate away.
-        """
-        roots = np.repeat(np.sqrt(self.top), self.plan.sizes)
-        scale: Array = np.where(self.deviation > 0, self.deviation, 1.0) * roots
-        return scale
-
-    @property
-    def weights(self) -> Array:
-        """The averaged iterate in the units of the data, shape (n, p), float64."""
-        assert self.average is not None
-        weights: Array = self.average[:, 0].astype(np.float64) / self.scale[:, None]
-        return weights
-
-    def project(self, blocks: list[Block]) -> Array:
-        """Projections (l, m, p) of rows on the averaged iterate."""
-        assert self.average is not None
-        return self.problem.project(self.batch_of(blocks), self.average)[:, :, 0]
-
-    def settled(self, K: Array | None = None) -> Settled:
-        """The weights in the stated convention, by the given moments of their projections or by the running ones."""
-        K = self.K if K is None else K
-        assert K is not None
-        return settle(self.weights, self.slices, K, self.plan.merit)
-
-    # --- coordinates -------------------------------------------------------------------------------------
 
     def _follow_deviations(self) -> None:
         """Let a column's scale grow with the largest deviation from the mean that was seen in it."""
@@ -203,7 +213,7 @@ class Learner:
         self._change(self.deviation, self._tops())
 
     def _tops(self) -> Array:
-        """Top eigenvalue of each view, whose columns have deviation 1: its share of the trace times the trace."""
+        """Top eigenvalue of each view when its columns have deviation 1: its share of the trace times the trace."""
         if not self._shares:
             return self.top
         tops = np.mean(self._shares, axis=0) * self._traces(np.ones_like(self.top))
@@ -212,18 +222,17 @@ class Learner:
 
     def _traces(self, tops: Array) -> Array:
         """Trace of every view's second moment with the given top eigenvalues in the coordinates, shape (m,)."""
-        second = self.moments.variance + (0 if self.plan.centred else self.moments.mean**2)
-        shares = second / np.where(self.deviation > 0, self.deviation, 1.0) ** 2
+        second = self.moments.variance + (0 if self.config.center else self.moments.mean**2)
+        shares = second / self._positive_deviation**2
         return np.array([shares[view].sum() for view in self.slices]) / tops
 
     def _change(self, deviation: Array, top: Array) -> None:
         """Go over to other coordinates; iterate and average stay the same weights of the data."""
         before = self.scale
         self.deviation, self.top = deviation, top
-        ratio: Array = (self.scale / before)[:, None, None].astype(self.plan.dtype)
-        if self.state is None or (ratio == 1).all():
+        ratio = (self.scale / before)[:, None, None].astype(self.config.dtype)
+        if not self.started or (ratio == 1).all():
             return
-        assert self.average is not None
         self.average *= ratio
         self.state.X *= ratio
         self.state.D /= ratio
@@ -239,7 +248,7 @@ class Learner:
                 f"view {int(traces.argmin())} is constant in the first {self.moments.rows} rows, so there is nothing "
                 "to correlate; give more rows in the first call, shuffle them, or drop the view"
             )
-        v: Array = self.rng.uniform(0.5, 1.5, size=(sum(self.plan.sizes), 1, 1)).astype(self.plan.dtype)
+        v = self.rng.uniform(0.5, 1.5, size=(sum(self.config.sizes), 1, 1)).astype(self.config.dtype)
         values = np.zeros(len(self.slices))
         for _ in range(POWER_STEPS):
             v = self.problem.lift(batch, self.problem.project(batch, v) / len(batch))
@@ -253,7 +262,7 @@ class Learner:
 
     def _start(self, batch: Batch) -> None:
         """Begin in a random combination of the rows: it has no part where they have none, as in constant columns."""
-        p, m = self.plan.p, len(self.slices)
+        p, m = self.config.n_components, len(self.slices)
         if len(batch) <= p:
             raise ValueError(
                 f"the first minibatch has {len(batch)} row{'s' * (len(batch) != 1)} (n_samples = {len(batch)}): "
@@ -270,47 +279,43 @@ class Learner:
                 f"the first {len(batch)} rows span fewer than n_components = {p} directions, so no orthonormal start "
                 "exists; ask for fewer components, or give more rows in the first call"
             )
-        self._begin(batch, lane_product(X, metrics.orthogonalise(C)[0]).astype(self.plan.dtype))
+        self._begin(batch, lane_product(X, metrics.orthogonalise(C)[0]).astype(self.config.dtype))
 
     def _begin(self, batch: Batch, X: Array) -> None:
         """Start the algorithm in X, which is feasible; what is known of its moments is kept."""
-        one = np.ones(1, dtype=self.plan.dtype)
-        state = self.solver.start(self.problem, X, {"s2": one, "s1": one / self.plan.tracking}, batch)  # type: ignore[arg-type]
-        state.C = np.eye(self.plan.p, dtype=self.plan.dtype)[None]
+        one = np.ones(1, dtype=self.config.dtype)
+        state = self.solver.start(self.problem, X, {"s2": one, "s1": one / self.config.tracking}, batch)  # type: ignore[arg-type]
+        state.C = np.eye(self.config.n_components, dtype=self.config.dtype)[None]
         state.Y = state.C.copy()
         self.state, self.average, self.averaged = state, X.copy(), 0.0
 
     def _step(self, batch: Batch) -> None:
         """One iteration of the algorithm, both of its samples the same minibatch."""
-        assert self.state is not None
         self.state.alpha[:] = self._alpha()
         draw = Draw(batch, slice(None), slice(None))  # type: ignore[arg-type]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             self.solver.step(self.problem, self.state, draw, 0)
-        weight = min(1.0, len(batch) / self.plan.batch_size)
-        self._weight = weight  # of the direction that the next step goes along
-        self.steps_made += weight
-        why = self._what_is_wrong()
+        self._weight = min(1.0, len(batch) / self.config.batch_size)  # of the direction that the next step goes along
+        self.steps_made += self._weight
+        why = self._reason_to_restart()
         if why:
             self._restart(batch, why)
             return
         self.averaged += len(batch)
-        assert self.average is not None
         self.average += _share(len(batch), self.averaged) * (self.state.X - self.average)
 
     def _alpha(self) -> float:
-        plan = self.plan
-        if plan.algorithm == "cdfsg":
-            first = steps.gradient_step(plan.merit, len(plan.sizes), plan.beta)
+        config = self.config
+        if config.algorithm == "cdfsg":
+            first = steps.gradient_step(config.merit, len(config.sizes), config.beta)
         else:
             first = steps.adaptive_step(float(self._traces(self.top).sum()), int((self.deviation > 0).sum()))
-        return plan.step_size * 0.5 ** len(self.restarts) * first * steps.decay(self.steps_made) * self._weight
+        return self.step_size * first * steps.decay(self.steps_made) * self._weight
 
-    def _what_is_wrong(self) -> str:
-        """In words why the iterate is useless; empty if it is not."""
-        assert self.state is not None
+    def _reason_to_restart(self) -> str:
+        """Say why the iterate is useless; an empty string if it is not."""
         Y = self.state.Y[0]
-        if not (np.isfinite(Y).all() and np.isfinite(self.state.C).all() and np.isfinite(self.state.D).all()):
+        if not all(np.isfinite(values).all() for values in (Y, self.state.C, self.state.D)):
             return "the iterate is not finite any more"
         values = np.linalg.eigvalsh(Y.astype(np.float64))
         if values[0] <= 0:
@@ -321,30 +326,38 @@ class Learner:
 
     def _restart(self, batch: Batch, why: str) -> None:
         """Go on from the average of the iterates, made feasible, with half the step size."""
-        step_size = self.plan.step_size * 0.5 ** (len(self.restarts) + 1)
-        self.restarts.append(Restart(self.moments.rows, why, step_size))
+        rows = self.moments.rows
+        self.restarts.append(Restart(rows, why, self.step_size * 0.5))
         if len(self.restarts) > HALVINGS:
             raise Diverged(
                 f"{why}, after {HALVINGS} restarts, each with half the step size of the one before; the data may hold "
                 "rows that are larger than the others by orders of magnitude: look at their largest values, or raise "
-                f"batch_size={self.plan.batch_size}"
+                f"batch_size={self.config.batch_size}"
             )
-        assert self.average is not None and self.K is not None
         N, defined = metrics.orthogonalise(metrics.constraint(self.K[:, :, None]))
         if defined[0] and np.isfinite(self.average).all():
-            self._begin(batch, lane_product(self.average, N.astype(self.plan.dtype)))
+            self._begin(batch, lane_product(self.average, N.astype(self.config.dtype)))
             self.K = metrics.transform(self.K[:, :, None], N)[:, :, 0]
-        elif len(batch) > self.plan.p:
-            self.K, self.measured = None, 0.0
+        elif len(batch) > self.config.n_components:
             self._start(batch)
+            self.K, self.measured = self._moments(batch), 0.0  # those of the next minibatch replace them
+        warnings.warn(
+            f"{why} after {rows:,} rows; the fit goes on from the average of its iterates with "
+            f"step_size={self.step_size:g}. If this comes again and again, raise batch_size "
+            f"(now {self.config.batch_size}) or begin with that step_size",
+            ConvergenceWarning,
+            stacklevel=7,  # the call of fit
+        )
 
     def _measure(self, batch: Batch) -> None:
         """Take the projections of a minibatch, before it moves the iterate, into their running moments."""
-        assert self.average is not None
-        K = moments_of(self.problem.project(batch, self.average)[:, :, 0])
+        K, first = self._moments(batch), not self.measured
         self.measured += len(batch)
         share = max(_share(len(batch), self.measured), len(batch) / max(WINDOW, len(batch)))
-        self.K = K if self.K is None else self.K + share * (K - self.K)
+        self.K = K if first else self.K + share * (K - self.K)
+
+    def _moments(self, batch: Batch) -> Array:
+        return moments_of(self.problem.project(batch, self.average)[:, :, 0])
 
 
 def _share(rows: int, total: float) -> float:

@@ -1,0 +1,81 @@
+"""How far a fit has come, and whether more passes would add to it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+FEW_STEPS = 50
+"""Passes of fewer steps in all have not converged, whatever they gained: a few minibatches say little of the next."""
+STILL_GROWING = 0.05
+"""A fit has not converged if the gains of its last passes promise to add more than this share."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The second argument of a callback.
+
+    Attributes
+    ----------
+    epoch : int
+        Passes made; in `partial_fit` the number of the call.
+    rows : int
+        Rows seen since the start; a row seen twice counts twice.
+    captured : float
+        Sum of the canonical correlations, estimated from the last 10,000 rows, each projected before it moved the
+        weights.
+    step_size : float
+        Multiple of the default step, halved by each restart.
+    seconds : float
+        Since the call began.
+    """
+
+    epoch: int
+    rows: int
+    captured: float
+    step_size: float
+    seconds: float
+
+
+def still_to_come(history: Sequence[float]) -> float:
+    """Estimate how much further passes add, if the gains per pass fall like a power of the number of passes.
+
+    The power is that by which they fell from the second pass to the last one.  A geometric series would promise too
+    little: the directions of little variance come late.  A single pass tells nothing, and the result is 0.
+    """
+    passes = len(history)
+    gains = np.diff(history)
+    if passes < 2 or gains[-1] <= 0:
+        return 0.0
+    power = 3.0 if passes == 2 else np.log(max(gains[0] / gains[-1], 1.0)) / np.log(passes / 2)
+    return float(gains[-1] * passes / (max(power, 1.2) - 1))
+
+
+def has_stalled(history: Sequence[float], tol: float) -> bool:
+    """Whether each of the last two passes added less than the share `tol`."""
+    gains = np.diff(history)
+    return tol > 0 and len(gains) >= 2 and bool((gains[-2:] < tol * history[-1]).all())
+
+
+def reason_for_doubt(history: Sequence[float], captured: float, steps: int, n_epochs: int) -> str:
+    """Say why a fit of so many steps has probably not converged; an empty string if it has.
+
+    The captured correlation after each pass, `history`, lags behind, being that of earlier iterates; `captured` is that
+    of the last pass, which only measured.
+    """
+    if len(history) > 1 and steps < FEW_STEPS:  # a single pass was asked for: no need to call it short
+        return (
+            f"not converged: {len(history)} passes over so few rows are {steps} steps, expected at least {FEW_STEPS}. "
+            f"Raise n_epochs={n_epochs}, or go on with partial_fit; an exact method such as "
+            "sklearn.cross_decomposition.CCA is no slower at this size"
+        )
+    missing = still_to_come(history) - max(captured - history[-1], 0.0)
+    if missing <= STILL_GROWING * history[-1]:
+        return ""
+    gain, share = (history[-1] - history[-2]) / history[-1], missing / history[-1]
+    much = f"about {share:.0%}" if share < 0.5 else "more than half"
+    return (
+        f"not converged after {len(history)} passes: the captured correlation grew by {gain:.1%} in the last one, and "
+        f"{much} may be missing. Raise n_epochs={n_epochs}, or go on with partial_fit; where it stays slow, directions "
+        "of little variance matter: drop near-copies of columns, or whiten small views by PCA first"
+    )
