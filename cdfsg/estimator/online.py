@@ -17,11 +17,10 @@ from cdfsg.estimator import steps
 from cdfsg.estimator.convention import Solution, moments_of, normalise, require_finite_moments
 from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, ViewRows
 from cdfsg.estimator.moments import Moments
-from cdfsg.estimator.problem import Batch, StreamedGCCA, centre_and_scale
-from cdfsg.linalg import Array, lane_product, view_slices
+from cdfsg.estimator.problem import Samples, StreamedGCCA, centre_and_scale
+from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import Merit
 from cdfsg.solvers.cdfsg import CDFSG, AdaptiveState, CDFSGAda, TrackingState
-from cdfsg.solvers.draws import Draw
 
 ALGORITHMS: dict[str, type[CDFSG]] = {"cdfsg-ada": CDFSGAda, "cdfsg": CDFSG}
 
@@ -117,12 +116,12 @@ class OnlineSolver:
         self._require_squares(blocks[0].dtype)
         self._follow_deviations()
         if len(self._shares) < WARM_UP:
-            self._estimate_top(self._batch(blocks))
-        batch = self._batch(blocks)
+            self._estimate_top(self._samples(blocks))
+        samples = self._samples(blocks)
         if not self.started:
-            self._start(batch)
-        self._measure(batch)
-        self._step(batch)
+            self._start(samples)
+        self._measure(samples)
+        self._step(samples)
 
     @property
     def started(self) -> bool:
@@ -150,15 +149,15 @@ class OnlineSolver:
 
     def solution(self, K: Array | None = None) -> Solution:
         """The averaged iterate in the convention, by the given moments of its projections or the running ones."""
-        weights = self.average[:, 0].astype(np.float64) / self.scale[:, None]
+        weights = self.average[0].astype(np.float64) / self.scale[:, None]
         return normalise(weights, self.slices, self.K if K is None else K, self.config.merit)
 
     def solution_on(self, data: Source | Stream) -> Solution:
         """The averaged iterate in the convention that holds over all rows of the data."""
         rows, K = 0, np.zeros(())
         for blocks in data.batches(MEASURED_ROWS):
-            P = self.problem.project(self._batch(blocks), self.average)[:, :, 0]
-            rows, K = rows + len(P), K + moments_of(P) * len(P)
+            size = blocks[0].shape[0]
+            rows, K = rows + size, K + self._moments(self._samples(blocks)) * size
         if not rows:
             raise ValueError("the iterator gave no rows; if it was read before, make a new one")
         require_finite_moments(K)
@@ -188,7 +187,7 @@ class OnlineSolver:
     def _positive_deviation(self) -> Array:
         return np.where(self.deviation > 0, self.deviation, 1.0)
 
-    def _batch(self, blocks: list[ViewRows]) -> Batch:
+    def _samples(self, blocks: list[ViewRows]) -> Samples:
         return centre_and_scale(blocks, self.mean, self.scale)
 
     def _require_squares(self, dtype: np.dtype[np.floating]) -> None:
@@ -230,7 +229,7 @@ class OnlineSolver:
         """Go over to other coordinates; iterate and average stay the same weights of the data."""
         before = self.scale
         self.deviation, self.top = deviation, top
-        ratio = (self.scale / before)[:, None, None].astype(self.config.dtype)
+        ratio = (self.scale / before)[:, None].astype(self.config.dtype)
         if not self.started or (ratio == 1).all():
             return
         self.average *= ratio
@@ -240,7 +239,7 @@ class OnlineSolver:
             self.state.B /= ratio
             self.state.V /= ratio**2
 
-    def _estimate_top(self, batch: Batch) -> None:
+    def _estimate_top(self, samples: Samples) -> None:
         """Take a minibatch into the estimate of each view's top eigenvalue as a share of its trace."""
         traces = self._traces(self.top)
         if not traces.min() > 0:
@@ -248,61 +247,60 @@ class OnlineSolver:
                 f"view {int(traces.argmin())} is constant in the first {self.moments.rows} rows, so there is nothing "
                 "to correlate; give more rows in the first call, shuffle them, or drop the view"
             )
-        v = self.rng.uniform(0.5, 1.5, size=(sum(self.config.sizes), 1, 1)).astype(self.config.dtype)
+        v = self.rng.uniform(0.5, 1.5, size=(1, sum(self.config.sizes), 1)).astype(self.config.dtype)
         values = np.zeros(len(self.slices))
         for _ in range(POWER_STEPS):
-            v = self.problem.lift(batch, self.problem.project(batch, v) / len(batch))
+            v = self.problem.adjoint(samples, self.problem.scores(samples, v) / samples[0][0].shape[0])
             for i, view in enumerate(self.slices):
-                values[i] = np.linalg.norm(v[view])
-                v[view] /= max(values[i], np.finfo(v.dtype).tiny)
+                values[i] = np.linalg.norm(v[:, view])
+                v[:, view] /= max(values[i], np.finfo(v.dtype).tiny)
         self._shares.append(np.clip(values / traces, 1e-12, 1.0))
         self._change(self.deviation, self._tops())
 
     # --- steps -------------------------------------------------------------------------------------------
 
-    def _start(self, batch: Batch) -> None:
+    def _start(self, samples: Samples) -> None:
         """Begin in a random combination of the rows: it has no part where they have none, as in constant columns."""
-        p, m = self.config.n_components, len(self.slices)
-        if len(batch) <= p:
+        p, size = self.config.n_components, samples[0][0].shape[0]
+        if size <= p:
             raise ValueError(
-                f"the first minibatch has {len(batch)} row{'s' * (len(batch) != 1)} (n_samples = {len(batch)}): "
-                f"expected more than n_components = {p} to start from; give more rows in the first call, or raise "
-                "batch_size"
+                f"the first minibatch has {size} row{'s' * (size != 1)} (n_samples = {size}): expected more than "
+                f"n_components = {p} to start from; give more rows in the first call, or raise batch_size"
             )
         # In double precision: the combinations lean towards the leading directions, hence towards each other.
-        R = self.rng.standard_normal((len(batch), 1, 1, p))
-        X = self.problem.lift(batch, np.repeat(R, m, axis=1))
-        C = self.problem.constraint(self.problem.project(batch, X))
+        R = np.repeat(self.rng.standard_normal((1, 1, size, p)), len(self.slices), axis=2)
+        X = self.problem.adjoint(samples, R)
+        C = self.problem.constraint(self.problem.scores(samples, X)[0])
         values = np.linalg.eigvalsh(C[0])
         if not values[0] > RANK_RTOL * values[-1]:
             raise ValueError(
-                f"the first {len(batch)} rows span fewer than n_components = {p} directions, so no orthonormal start "
+                f"the first {size} rows span fewer than n_components = {p} directions, so no orthonormal start "
                 "exists; ask for fewer components, or give more rows in the first call"
             )
-        self._begin(batch, lane_product(X, metrics.orthogonalise(C)[0]).astype(self.config.dtype))
+        self._begin(samples, X @ metrics.orthogonalise(C)[0])
 
-    def _begin(self, batch: Batch, X: Array) -> None:
+    def _begin(self, samples: Samples, X: Array) -> None:
         """Start the algorithm in X, which is feasible; what is known of its moments is kept."""
-        one = np.ones(1, dtype=self.config.dtype)
-        state = self.solver.start(self.problem, X, {"s2": one, "s1": one / self.config.tracking}, batch)  # type: ignore[arg-type]
-        state.C = np.eye(self.config.n_components, dtype=self.config.dtype)[None]
-        state.Y = state.C.copy()
-        self.state, self.average, self.averaged = state, X.copy(), 0.0
+        X = X.astype(self.config.dtype)
+        one = np.ones((1, 1, X.shape[2]), dtype=X.dtype)
+        self.state = self.solver.start(self.problem, X, {"s2": one, "s1": one / self.config.tracking}, samples)
+        self.state.C = self.state.Y = np.eye(X.shape[2], dtype=X.dtype)[None]
+        self.average, self.averaged = X.copy(), 0.0
 
-    def _step(self, batch: Batch) -> None:
+    def _step(self, samples: Samples) -> None:
         """One iteration of the algorithm, both of its samples the same minibatch."""
+        size = samples[0][0].shape[0]
         self.state.alpha[:] = self._alpha()
-        draw = Draw(batch, slice(None), slice(None))  # type: ignore[arg-type]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            self.solver.step(self.problem, self.state, draw, 0)
-        self._weight = min(1.0, len(batch) / self.config.batch_size)  # of the direction that the next step goes along
+            self.solver.step(self.problem, self.state, samples)
+        self._weight = min(1.0, size / self.config.batch_size)  # of the direction that the next step goes along
         self.steps_made += self._weight
         why = self._reason_to_restart()
         if why:
-            self._restart(batch, why)
+            self._restart(samples, why)
             return
-        self.averaged += len(batch)
-        self.average += _share(len(batch), self.averaged) * (self.state.X - self.average)
+        self.averaged += size
+        self.average += _share(size, self.averaged) * (self.state.X - self.average)
 
     def _alpha(self) -> float:
         config = self.config
@@ -324,7 +322,7 @@ class OnlineSolver:
             return f"the iterate left the neighbourhood of X'MX = I (largest eigenvalue {values[-1]:.2g})"
         return ""
 
-    def _restart(self, batch: Batch, why: str) -> None:
+    def _restart(self, samples: Samples, why: str) -> None:
         """Go on from the average of the iterates, made feasible, with half the step size."""
         rows = self.moments.rows
         self.restarts.append(Restart(rows, why, self.step_size * 0.5))
@@ -336,11 +334,11 @@ class OnlineSolver:
             )
         N, defined = metrics.orthogonalise(metrics.constraint(self.K[:, :, None]))
         if defined[0] and np.isfinite(self.average).all():
-            self._begin(batch, lane_product(self.average, N.astype(self.config.dtype)))
-            self.K = metrics.transform(self.K[:, :, None], N)[:, :, 0]
-        elif len(batch) > self.config.n_components:
-            self._start(batch)
-            self.K, self.measured = self._moments(batch), 0.0  # those of the next minibatch replace them
+            self._begin(samples, self.average @ N.astype(self.config.dtype))
+            self.K = metrics.congruence(self.K[:, :, None], N)[:, :, 0]
+        elif samples[0][0].shape[0] > self.config.n_components:
+            self._start(samples)
+            self.K, self.measured = self._moments(samples), 0.0  # those of the next minibatch replace them
         warnings.warn(
             f"{why} after {rows:,} rows; the fit goes on from the average of its iterates with "
             f"step_size={self.step_size:g}. If this comes again and again, raise batch_size "
@@ -349,15 +347,16 @@ class OnlineSolver:
             stacklevel=7,  # the call of fit
         )
 
-    def _measure(self, batch: Batch) -> None:
+    def _measure(self, samples: Samples) -> None:
         """Take the projections of a minibatch, before it moves the iterate, into their running moments."""
-        K, first = self._moments(batch), not self.measured
-        self.measured += len(batch)
-        share = max(_share(len(batch), self.measured), len(batch) / max(WINDOW, len(batch)))
+        K, first, size = self._moments(samples), not self.measured, samples[0][0].shape[0]
+        self.measured += size
+        share = max(_share(size, self.measured), size / max(WINDOW, size))
         self.K = K if first else self.K + share * (K - self.K)
 
-    def _moments(self, batch: Batch) -> Array:
-        return moments_of(self.problem.project(batch, self.average)[:, :, 0])
+    def _moments(self, samples: Samples) -> Array:
+        P = self.problem.scores(samples, self.average)
+        return moments_of(P.reshape(-1, len(self.slices), P.shape[-1]))
 
 
 def _share(rows: int, total: float) -> float:

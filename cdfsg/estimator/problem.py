@@ -10,9 +10,12 @@ from cdfsg.estimator.inputs import ViewRows, slices_of
 from cdfsg.linalg import Array
 from cdfsg.problems import SampledGCCA
 
+Samples = Any
+"""A list of one minibatch, which has the centred and scaled rows of every view: an array or `CentredRows` each."""
+
 
 class CentredRows(LinearOperator):  # type: ignore[misc]
-    """``(rows - 1 mean') / scale`` for CSR rows, as an operator: mean and scale enter the products alone.
+    """``Z = (rows - 1 mean') / scale`` for CSR rows: mean and scale enter the products alone.
 
     ``Z W = rows V - 1 (mean'V)`` with ``V = W / scale``, and ``Z'R = (rows'R - mean (1'R)) / scale``.
     """
@@ -29,42 +32,24 @@ class CentredRows(LinearOperator):  # type: ignore[misc]
         return (self.rows.T @ R - np.outer(self.mean, R.sum(axis=0))) / self.scale[:, None]
 
 
-class Batch(tuple[Any, ...]):
-    """A minibatch: the centred and scaled rows of every view, an array or `CentredRows` each."""
-
-    def __len__(self) -> int:
-        return int(super().__getitem__(0).shape[0])
-
-    def __getitem__(self, rows: Any) -> Any:
-        return self
-
-
-def centre_and_scale(blocks: list[ViewRows], mean: Array, scale: Array) -> Batch:
+def centre_and_scale(blocks: list[ViewRows], mean: Array, scale: Array) -> Samples:
     """Rows ``(x - mean) / scale`` of every view; mean and scale have shape (n,)."""
     batch = []
     for block, view in zip(blocks, slices_of(blocks), strict=True):
         m, s = mean[view].astype(block.dtype), scale[view].astype(block.dtype)
         batch.append(CentredRows(block, m, s) if sparse.issparse(block) else (block - m) / s)
-    return Batch(batch)
+    return [batch]
 
 
 class StreamedGCCA(SampledGCCA):
-    """`SampledGCCA` on minibatches of the type `Batch`; all but the two products with the data is inherited."""
+    """`SampledGCCA` in one lane on `Samples`; only the two products with the data differ."""
 
-    def project(self, Z: Any, X: Array) -> Array:
-        _, lanes, p = X.shape
-        P = np.empty((len(Z), len(self.sizes), lanes * p), dtype=X.dtype)
-        flat = X.reshape(len(X), lanes * p)
-        for i, (rows, view) in enumerate(zip(iter(Z), self.slices, strict=True)):
-            P[:, i] = rows @ flat[view]
-        return P.reshape(len(Z), len(self.sizes), lanes, p)
+    def scores(self, samples: Samples, X: Array) -> Array:
+        """``P_i = Z_i X_i`` of every view, shape (1, 1, l m, p)."""
+        P = np.stack([rows @ X[0, view] for rows, view in zip(samples[0], self.slices, strict=True)], axis=1)
+        return P.reshape(1, 1, -1, P.shape[-1])
 
-    def lift(self, Z: Any, R: Array, out: Array | None = None) -> Array:
-        lanes, p = R.shape[2:]
-        if out is None:
-            out = np.empty((sum(self.sizes), lanes, p), dtype=R.dtype)
-        flat = out.reshape(len(out), lanes * p)
-        factor = R.reshape(len(Z), len(self.sizes), lanes * p)
-        for i, (rows, view) in enumerate(zip(iter(Z), self.slices, strict=True)):
-            flat[view] = rows.T @ factor[:, i]
-        return out
+    def adjoint(self, samples: Samples, R: Array) -> Array:
+        """Stack ``Z_i' R_i`` over the views, shape (1, n, p)."""
+        m = len(self.sizes)
+        return np.concatenate([rows.T @ R[0, 0, i::m] for i, rows in enumerate(samples[0])])[None]
