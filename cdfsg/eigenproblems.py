@@ -4,8 +4,7 @@ Both maximise ``tr(X'AX) / 2`` subject to ``X'MX = I_p``, that is, ``f(X) = - tr
 through samples.  The optimum is half the sum of the p largest eigenvalues of the pencil (A, M), attained by its leading
 eigenvectors.  The exact twin of each is `cdfsg.problems.Quadratic` of ``-A`` with the M that `pencil` gives.
 
-The rows of the data are wider than X is tall: they hold what a sample of A and one of M are made of.  Neither problem
-has a ``kernel`` (`cdfsg.problems.SpannedProblem`), since their projections mix in a lift; Landing makes single steps.
+The rows of the data are wider than X is tall: a row holds the vectors of a sample of A and of one of M.
 """
 
 from collections.abc import Sequence
@@ -17,26 +16,14 @@ from scipy import sparse
 
 from cdfsg.checks import is_whole
 from cdfsg.datasets.views import Provenance, Views
-from cdfsg.linalg import Array, lane_gram
-
-# --- the generalised eigenvalue problem ------------------------------------------------------------------
+from cdfsg.linalg import Array
 
 
 class SampledGEVP:
     r"""``f(X) = - tr(X'AX) / 2`` subject to ``X'MX = I`` with ``A = E[a a']`` and ``M = E[b b']``, on minibatches.
 
-    A row of the data is a pair (a, b), so the view sizes are (d, d) and X has d rows.  The projections of a row are
-    ``a'X`` and ``b'X``.  A minibatch gives A and M without bias.
-
-    Parameters
-    ----------
-    d : int
-        Length of a and of b.
-
-    Raises
-    ------
-    ValueError
-        If d is not a positive whole number.
+    A row of the data is a pair (a, b) of vectors of length d, so the view sizes are (d, d) and X has d rows.  Its two
+    scores are ``a'X`` and ``b'X``.  A minibatch gives A and M without bias.
     """
 
     def __init__(self, d: int) -> None:
@@ -49,37 +36,33 @@ class SampledGEVP:
         d = self.n
         return covariance[:d, :d], covariance[d:, d:]
 
-    def project(self, Z: Array, X: Array) -> Array:
-        """``a'X`` and ``b'X`` of every row, shape (l, 2, lanes, p)."""
-        projections: Array = self._vectors(Z) @ X.reshape(self.n, -1)
-        return projections.reshape(len(Z), 2, *X.shape[1:])
+    def scores(self, samples: Array, X: Array) -> Array:
+        """``a'X`` and ``b'X`` of every row, shape (s, lanes, 2l, p)."""
+        return self._vectors(samples)[:, None] @ X
 
-    def lift(self, Z: Array, R: Array, out: Array | None = None) -> Array:
-        """Sum over the rows of ``a R_0 + b R_1``, shape (d, lanes, p); `out` is overwritten when given."""
-        if out is None:
-            out = np.empty((self.n, *R.shape[2:]), dtype=R.dtype)
-        np.matmul(self._vectors(Z).T, R.reshape(2 * len(Z), -1), out=out.reshape(self.n, -1))
-        return out
+    def adjoint(self, samples: Array, R: Array) -> Array:
+        """Sum over the rows of ``a R_0 + b R_1``, shape (lanes, n, p)."""
+        return (self._vectors(samples).mT[:, None] @ R).sum(axis=0)
 
     def constraint(self, P: Array) -> Array:
         """``X' M_theta X = (1/l) P_1' P_1``, shape (lanes, p, p)."""
-        return lane_gram(P[:, 1], P[:, 1]) / len(P)
+        return P[:, 1::2].mT @ P[:, 1::2] / (P.shape[1] // 2)
 
     def constraint_factor(self, P: Array) -> Array:
-        """``(0, P_1 / l)``: its lift is ``M_theta X``."""
+        """``(0, P_1 / l)``: its adjoint is ``M_theta X``."""
         S = np.zeros_like(P)
-        S[:, 1] = P[:, 1] / len(P)
+        S[:, 1::2] = P[:, 1::2] / (P.shape[1] // 2)
         return S
 
-    def gradient_factor(self, P: Array) -> Array:
-        """``(- P_0 / l, 0)``: its lift is ``grad f_xi(X) = - A_xi X``."""
+    def raw_gradient(self, P: Array) -> Array:
+        """``(- P_0 / l, 0)``: its adjoint is ``grad f_xi(X) = - A_xi X``."""
         R = np.zeros_like(P)
-        R[:, 0] = P[:, 0] / -len(P)
+        R[:, ::2] = P[:, ::2] / -(P.shape[1] // 2)
         return R
 
-    def _vectors(self, Z: Array) -> Array:
-        """All a and b of a minibatch one below the other, shape (2l, d): no copy."""
-        return Z.reshape(2 * len(Z), self.n)
+    def _vectors(self, samples: Array) -> Array:
+        """All a and b of a minibatch one below the other, shape (s, 2l, d): no copy."""
+        return samples.reshape(len(samples), -1, self.n)
 
 
 def generalised_eigenproblem(
@@ -95,11 +78,6 @@ def generalised_eigenproblem(
         Subtract the means, so that A and M are covariances.
     name : str
         Name of the data, used in messages.
-
-    Raises
-    ------
-    ValueError
-        If the shapes are not equal, or a value is not finite.
     """
     if not isinstance(centred, bool | np.bool_):
         raise ValueError(f"{name}: centred={centred!r}: expected True or False")
@@ -112,9 +90,6 @@ def generalised_eigenproblem(
     d = a.shape[1]
     views = Views(name, np.hstack([a, b]), (d, d), 1.0, centred, Provenance("arrays of the caller", "none", "original"))
     return views, SampledGEVP(d)
-
-
-# --- linear discriminant analysis ------------------------------------------------------------------------
 
 
 class SampledLDA:
@@ -139,8 +114,8 @@ class SampledLDA:
     afresh N is infinite, and S_xi, the U-statistic of pairs, is unbiased for the S_b of the distribution whose mean and
     priors are given.
 
-    The projections of a row are ``x'X`` at the place of its class and 0 at the others: shape (l, k, lanes, p).  Sums
-    over a class are thereby sums over rows, and the sum over pairs costs no l-by-l matrix.
+    The k scores of a row are ``x'X`` at the place of its class and 0 at the others.  Sums over a class are thereby sums
+    over rows, and the sum over pairs costs no l-by-l matrix.
 
     Parameters
     ----------
@@ -150,30 +125,20 @@ class SampledLDA:
         Frequencies pi of the classes in the data, in the order of the one-hot columns: ``views.mean[d:]``.
     n_samples : float
         Number N of rows that minibatches are drawn from without replacement; infinite for rows drawn afresh.
-
-    Raises
-    ------
-    ValueError
-        If d is not a positive whole number, the priors are not two or more positive numbers that sum to 1, or N < 2.
     """
 
     def __init__(self, d: int, priors: Sequence[float] | Array, n_samples: float = inf) -> None:
         _require_width(d)
-        given = np.asarray(priors)
+        expected, given = "priors must be two or more positive numbers that sum to 1, one per class", np.asarray(priors)
         if given.dtype.kind not in "iuf":
-            raise ValueError(
-                f"priors must be two or more positive numbers that sum to 1, one per class, got {priors!r}"
-            )
+            raise ValueError(f"{expected}, got {priors!r}")
         self.priors = given.astype(np.float64)
         several = self.priors.ndim == 1 and len(self.priors) > 1
         if not (several and (self.priors > 0).all() and abs(self.priors.sum() - 1) < 1e-9):
-            raise ValueError(
-                "priors must be two or more positive numbers that sum to 1, one per class, got "
-                f"{self.priors.tolist()}; of centred data they are views.mean[d:]"
-            )
+            raise ValueError(f"{expected}, got {self.priors.tolist()}; of centred data they are views.mean[d:]")
         if not (isinstance(n_samples, int | float | np.number) and n_samples >= 2):
             raise ValueError(f"n_samples must be at least 2, got {n_samples!r}; leave it out for rows drawn afresh")
-        self.n_samples = n_samples
+        self.n_samples = float(n_samples)
         self.n = int(d)
         self.sizes: tuple[int, ...] = (self.n, len(self.priors))
 
@@ -183,53 +148,46 @@ class SampledLDA:
         cross = covariance[:d, d:]  # column c is pi_c m_c
         return (cross / self.priors) @ cross.T, covariance[:d, :d]
 
-    def project(self, Z: Array, X: Array) -> Array:
-        """``x'X`` at the place of the row's class, shape (l, k, lanes, p)."""
-        xX = Z[:, : self.n] @ X.reshape(self.n, -1)
-        P: Array = self._one_hot(Z)[:, :, None] * xX[:, None, :]
-        return P.reshape(*P.shape[:2], *X.shape[1:])
+    def scores(self, samples: Array, X: Array) -> Array:
+        """``x'X`` at the place of the row's class, shape (s, lanes, l k, p)."""
+        xX = samples[:, None, :, : self.n] @ X
+        P = self._one_hot(samples)[:, None, :, :, None] * xX[:, :, :, None]
+        return P.reshape(*xX.shape[:2], -1, X.shape[2])
 
-    def lift(self, Z: Array, R: Array, out: Array | None = None) -> Array:
-        """Sum over the rows of ``x R_c``, c the row's class, shape (d, lanes, p); `out` is overwritten when given."""
-        if out is None:
-            out = np.empty((self.n, *R.shape[2:]), dtype=R.dtype)
-        of_class = self._one_hot(Z)[:, None, :] @ R.reshape(*R.shape[:2], -1)
-        np.matmul(Z[:, : self.n].T, of_class[:, 0], out=out.reshape(self.n, -1))
-        return out
+    def adjoint(self, samples: Array, R: Array) -> Array:
+        """Sum over the rows of ``x R_c``, c the row's class, shape (lanes, n, p)."""
+        of_class = self._one_hot(samples)[:, None, :, None] @ self._by_class(R)
+        return (samples[:, None, :, : self.n].mT @ of_class[:, :, :, 0]).sum(axis=0)
 
     def constraint(self, P: Array) -> Array:
         """``X' S_theta X``, the mean of ``(x'X)' x'X`` over the rows, shape (lanes, p, p)."""
-        xX = P.sum(axis=1)
-        return lane_gram(xX, xX) / len(P)
+        xX = self._by_class(P).sum(axis=2)
+        return xX.mT @ xX / xX.shape[1]
 
     def constraint_factor(self, P: Array) -> Array:
-        """``P / l``: its lift is ``S_theta X``."""
-        factor: Array = P / len(P)
-        return factor
+        """``P / l``: its adjoint is ``S_theta X``."""
+        return P / (P.shape[1] // len(self.priors))
 
-    def gradient_factor(self, P: Array) -> Array:
-        """``R_c = - sum_j w_cj x_j'X``, weighted as in S_xi: its lift is ``grad f_xi(X) = - S_xi X``.
-
-        Raises
-        ------
-        ValueError
-            For a single row, which has no pair.
-        """
-        size = len(P)
+    def raw_gradient(self, P: Array) -> Array:
+        """``R_c = - sum_j w_cj x_j'X``, weighted as in S_xi: its adjoint is ``grad f_xi(X) = - S_xi X``."""
+        by_class = self._by_class(P)
+        size = by_class.shape[1]
         if size < 2:
             raise ValueError("the scatter between classes is estimated from pairs of rows; take batch_size >= 2, not 1")
         of_pairs = (1 - 1 / self.n_samples) / (size * (size - 1))
         of_rows = 1 / (self.n_samples * size)
-        inverse = (1 / self.priors).astype(P.dtype)[:, None, None]
-        sums = P.sum(axis=0)
-        with_all = inverse * sums - sums.sum(axis=0)  # sum_j w_cj x_j'X, the row itself among the j
-        R: Array = (of_pairs - of_rows) * (inverse - 1) * P - of_pairs * with_all
-        return R
+        inverse = (1 / self.priors).astype(P.dtype)[:, None]
+        sums = by_class.sum(axis=1, keepdims=True)
+        with_all = inverse * sums - sums.sum(axis=2, keepdims=True)  # sum_j w_cj x_j'X, the row itself among the j
+        return ((of_pairs - of_rows) * (inverse - 1) * by_class - of_pairs * with_all).reshape(P.shape)
 
-    def _one_hot(self, Z: Array) -> Array:
-        """Labels of the rows as one-hot vectors, shape (l, k)."""
-        labels: Array = Z[:, self.n :] + self.priors.astype(Z.dtype)
-        return labels
+    def _by_class(self, P: Array) -> Array:
+        """A view of scores with an axis for the classes, shape (..., l, k, p)."""
+        return P.reshape(*P.shape[:-2], -1, len(self.priors), P.shape[-1])
+
+    def _one_hot(self, samples: Array) -> Array:
+        """Labels of the rows as one-hot vectors, shape (s, l, k)."""
+        return samples[..., self.n :] + self.priors.astype(samples.dtype)
 
 
 def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled data") -> tuple[Views, SampledLDA]:
@@ -243,12 +201,6 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
         Labels, of any type that can be sorted; the classes are in the order of ``numpy.unique``.
     name : str
         Name of the data, used in messages.
-
-    Raises
-    ------
-    ValueError
-        If the lengths differ, a value is missing or not finite, there are fewer than two classes or a class has a
-        single sample.
     """
     if np.ma.is_masked(y):
         raise ValueError(f"{name}: y has masked values: expected a label per row of X; drop such rows first")
@@ -282,26 +234,19 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
     return views, SampledLDA(d, counts / len(labels), len(labels))
 
 
-# --- checks ----------------------------------------------------------------------------------------------
-
-
 def _table(name: str, argument: str, values: ArrayLike) -> Array:
-    """A finite matrix of numbers, refused by the name of its argument."""
+    """The argument as a finite matrix of numbers."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name}: {argument} has masked values: expected none; drop or fill in such rows first")
     if sparse.issparse(values):
         raise ValueError(f"{name}: {argument} is sparse: expected an array of shape (N, d); use .toarray()")
+    expected = "expected numbers of shape (N, d), one row per sample"
     try:
         table = np.asarray(values)
     except ValueError as error:
-        raise ValueError(
-            f"{name}: {argument} has rows of unequal lengths: expected numbers of shape (N, d), one row per sample"
-        ) from error
+        raise ValueError(f"{name}: {argument} has rows of unequal lengths: {expected}") from error
     if table.ndim != 2 or min(table.shape) < 1 or table.dtype.kind not in "iuf":
-        raise ValueError(
-            f"{name}: {argument} of shape {table.shape} and type {table.dtype}: expected numbers of shape (N, d), one "
-            "row per sample"
-        )
+        raise ValueError(f"{name}: {argument} of shape {table.shape} and type {table.dtype}: {expected}")
     if table.dtype.kind == "f" and not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise ValueError(

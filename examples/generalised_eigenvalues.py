@@ -12,7 +12,7 @@ from sklearn.feature_extraction.image import extract_patches_2d
 
 from cdfsg.eigenproblems import generalised_eigenproblem
 from cdfsg.solvers.cdfsg import CDFSGAda
-from cdfsg.solvers.lanes import initial_points, run
+from cdfsg.solvers.engine import initial_points, run
 
 p = 4
 photographs = (load_sample_image(name).mean(axis=2) for name in ("flower.jpg", "china.jpg"))
@@ -26,7 +26,7 @@ views, problem = generalised_eigenproblem(flower, china, centred=True, name="pat
 solver = CDFSGAda(beta=0.75)
 # The step is the best of 0.001, 0.003 and 0.01 by the captured share printed below; the tracker's b = s2 / s1 is 0.2.
 settings = {"s1": np.array([0.015]), "s2": np.array([0.003])}
-X = run(solver, problem, views, initial_points(solver, problem.n, p, [0]), settings, batch_size=200, order=0).X[:, 0]
+X = run(solver, problem, views, initial_points(solver, problem.n, p, [0]), settings, batch_size=200, order=0).X[0]
 
 A, M = problem.pencil(views.covariance)
 values, vectors = eigh(A, M)

@@ -8,11 +8,11 @@ from sklearn.model_selection import train_test_split
 
 from cdfsg.eigenproblems import discriminant_analysis
 from cdfsg.solvers.cdfsg import CDFSGAda
-from cdfsg.solvers.lanes import initial_points, run
+from cdfsg.solvers.engine import initial_points, run
 
 
 class Ada(CDFSGAda):
-    passes = 12  # over the data, instead of one
+    epochs = 12 * ("step",)  # passes over the data, instead of one
 
 
 images, labels = load_digits(return_X_y=True)
@@ -31,7 +31,7 @@ settings = {"s1": np.array([0.02]), "s2": np.array([0.002])}
 for batch_size in (50, 100, 200, 400, 670):  # more rows, less noise: in place of a smaller step
     X = run(solver, problem, views, X, settings, batch_size, order=batch_size).X
 
-X, (values, vectors) = X[:, 0], eigh(A, M)
+X, (values, vectors) = X[0], eigh(A, M)
 share = np.trace(np.linalg.solve(X.T @ M @ X, X.T @ A @ X)) / values[-p:].sum()
 lda = LinearDiscriminantAnalysis(solver="eigen")
 ours, exact = lda.fit(train @ X, y).score(test @ X, y_test), lda.fit(train, y).score(test, y_test)
