@@ -1,5 +1,8 @@
 """Command line: ``python -m cdfsg data | run | status | verdict | theory | notebooks | report | ...``."""
 
+import cdfsg.suite  # noqa: F401  # ends here, with a sentence, without the repository or the extra `suite`
+
+# isort: split
 import argparse
 import io
 import os

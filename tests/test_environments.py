@@ -1,12 +1,17 @@
-"""The environments for others install what the lock names and nothing else; GitHub runs what the README says."""
+"""The package alone, and environments for others: they install what is named and nothing else, and run what is said."""
 
 import json
 import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+from importlib import metadata
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from cdfsg.files import ROOT
@@ -131,3 +136,83 @@ def test_what_a_workflow_keeps_and_what_its_keys_are_made_of_is_there(name):
     assert ROOT / "cdfsg" / "datasets" / "download.py" in ROOT.glob(pattern)
     if "upload-artifact" in given:
         assert ROOT / given["upload-artifact"]["path"] == SITE
+
+
+# --- the package without the extra and without the repository --------------------------------------------
+
+
+def required(requires):
+    """Names of the distributions that pip installs for these requirements, on this machine."""
+    found, todo = set(), [*requires]
+    while todo:
+        requirement = Requirement(todo.pop())
+        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if wanted and requirement.name not in found:
+            found.add(requirement.name)
+            todo += metadata.distribution(requirement.name).requires or ()
+    return found
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory):
+    """Folder of packages that has our wheel, and links to what pip would install with it; nothing else."""
+    folder = tmp_path_factory.mktemp("light")
+    shutil.copytree(ROOT / "cdfsg", folder / "source" / "cdfsg", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "source")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    offline = ["--no-deps", "--no-index"]
+    subprocess.run([*pip, "wheel", *offline, "--no-build-isolation", "-w", folder, folder / "source"], check=True)
+    subprocess.run([*pip, "install", *offline, "--target", folder / "site", *folder.glob("*.whl")], check=True)
+    (ours,) = metadata.distributions(path=[str(folder / "site")])
+    for name in required(ours.requires):
+        distribution = metadata.distribution(name)
+        for top in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
+            (folder / "site" / top).symlink_to(distribution.locate_file(top))
+    return folder / "site"
+
+
+def python(packages, *arguments, folder):
+    """Run Python with these packages alone."""
+    command = [sys.executable, "-S", "-W", "error", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(packages)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_the_package_brings_neither_jupyter_nor_matplotlib_nor_pandas(light):
+    assert {path.name for path in light.iterdir()} >= {"cdfsg", "numpy", "scipy", "sklearn"}
+    assert not {path.name for path in light.iterdir()} & {"pandas", "matplotlib", "jupyter", "IPython", "pooch"}
+
+
+def test_the_lines_of_the_readme_run_with_the_package_alone(light, tmp_path):
+    (lines,) = re.findall(r"```python\n(.*?)```", text_of("README.md"), re.DOTALL)
+    done = python(light, "-c", lines, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("[0.8")
+
+
+def test_solvers_problems_theory_and_the_data_that_need_no_download_work_with_the_package_alone(light, tmp_path):
+    code = """
+import pkgutil
+import cdfsg
+from cdfsg.datasets import load, make_views
+above = ("cdfsg.paper", "cdfsg.suite", "cdfsg.__main__")
+for module in pkgutil.walk_packages(cdfsg.__path__, "cdfsg."):
+    if not module.name.startswith(above):
+        __import__(module.name)
+print(cdfsg.__file__, load("digits"), load("synthetic"), make_views(50, (3, 2), (0.9,)))
+"""
+    done = python(light, "-c", code, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(light))
+
+
+@pytest.mark.parametrize("checkout, words", [(False, "a checkout of the repository"), (True, "'.[suite]'")])
+def test_a_command_says_in_a_sentence_that_it_needs_the_repository_or_the_extra(light, tmp_path, checkout, words):
+    site = tmp_path / "site"
+    shutil.copytree(light, site, symlinks=True)
+    if checkout:
+        (tmp_path / "site" / "data" / "paper").mkdir(parents=True)
+    done = python(site, "-m", "cdfsg", "status", folder=tmp_path)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("cdfsg: python -m cdfsg ") and done.stderr.count("\n") == 1 and words in done.stderr

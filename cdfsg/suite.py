@@ -1,0 +1,25 @@
+"""The guard of the command line: it needs the repository and the packages of the extra `suite`."""
+
+import sys
+from importlib.util import find_spec
+
+from cdfsg.files import PAPER
+
+PACKAGES = ("httpx2", "ipywidgets", "jinja2", "matplotlib", "nbformat", "pandas", "papermill", "pooch", "unearth")
+
+
+def missing() -> str:
+    """Say in one sentence why the suite cannot run here, and the remedy; an empty string if it can."""
+    if not PAPER.is_dir():
+        return (
+            "python -m cdfsg reproduces the paper and needs a checkout of the repository, where `make setup` prepares "
+            "it; the estimator, the solvers and the theory work without"
+        )
+    absent = [name for name in PACKAGES if find_spec(name) is None]
+    if absent:
+        return f"python -m cdfsg needs {', '.join(absent)}: run `make setup`, or `pip install -e '.[suite]'`"
+    return ""
+
+
+if words := missing():
+    sys.exit(f"cdfsg: {words}")
