@@ -103,8 +103,7 @@ def _free_factors(K: Array) -> Array:
 def _factors_in_range(K: Array) -> Array:
     """The same where a view's projections are linearly dependent: the exact problem in their range alone.
 
-    The eigenvalues of the pencil are zero outside of it as well, where ``X'MX`` is zero, too.  Columns beyond the
-    largest rank of a view are zero: the next ones would be the pairs found before, with a negative sign.
+    Columns beyond the largest rank of a view are zero: the next ones would be the pairs found, with a negative sign.
     """
     m, p = K.shape[0], K.shape[2]
     spectra = [np.linalg.eigh(sym(K[i, i])) for i in range(m)]

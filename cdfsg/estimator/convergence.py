@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-FEW_STEPS = 50
-"""Passes of fewer steps in all have not converged, whatever they gained: a few minibatches say little of the next."""
-STILL_GROWING = 0.05
-"""A fit has not converged if the gains of its last passes promise to add more than this share."""
+FEW_STEPS = 50  # fewer in all are no convergence, whatever they gained: a few minibatches say little of the next
+STILL_GROWING = 0.05  # a fit has not converged if the gains of its last passes promise to add more than this share
 
 
 @dataclass(frozen=True)
@@ -17,17 +15,13 @@ class Progress:
 
     Attributes
     ----------
-    epoch : int
-        Passes made; in `partial_fit` the number of the call.
-    rows : int
-        Rows seen since the start; a row seen twice counts twice.
+    epoch, rows : int
+        Passes made, or the number of the call of `partial_fit`; rows seen since the start, repeats included.
     captured : float
         Sum of the canonical correlations, estimated from the last 10,000 rows, each projected before it moved the
         weights.
-    step_size : float
-        Multiple of the default step, halved by each restart.
-    seconds : float
-        Since the call began.
+    step_size, seconds : float
+        Multiple of the default step, halved by each restart; time since the call began.
     """
 
     epoch: int

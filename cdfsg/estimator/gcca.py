@@ -13,25 +13,16 @@ from sklearn.utils import Tags, check_random_state, metadata_routing
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from cdfsg.estimator import steps
-from cdfsg.estimator.convention import (
-    Solution,
-    covariances_along_unit_weights,
-    moments_of,
-    require_finite_moments,
-    total_correlation,
-)
+from cdfsg.estimator import convention, steps
 from cdfsg.estimator.convergence import Progress, has_stalled, reason_for_doubt
 from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, ViewRows, is_stream, read_features, rebatch
-from cdfsg.estimator.online import OnlineSolver, Restart
+from cdfsg.estimator.online import NO_ROWS, OnlineSolver, Restart
 from cdfsg.estimator.parameters import make_config, require_valid
 from cdfsg.linalg import Array
 
-ROUNDING = 1e-13
-"""Deviation of a projection, relative to its largest value, that is rounding: the projection is constant."""
-QUIET_SECONDS = 5.0
-"""A pass that takes longer says in between how far it is, if verbose."""
-VIEWS = {"views": metadata_routing.UNUSED}
+ROUNDING = 1e-13  # deviation of a projection, relative to its largest value, that is rounding: it is constant
+QUIET_SECONDS = 5.0  # a pass that takes longer says in between how far it is, if verbose
+VIEWS = {"views": metadata_routing.UNUSED}  # no other metadata: else scikit-learn would make methods to request them
 
 
 @dataclass(eq=False, repr=False)
@@ -92,14 +83,12 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     weights_ : list of array (n_i, n_components), float64
-        Canonical weights of each view, of its centred (and scaled) columns.  Convention: over the rows measured,
-        ``sum_i w_i' S_ii w_i = I``; columns in descending order of the magnitude of `canonical_correlations_`; in each
-        column the entry of the largest magnitude in the first view is positive.
+        Canonical weights of each view, of its centred (and scaled) columns, in the scaling, order and sign that
+        `cdfsg.estimator.convention` states: ``sum_i w_i' S_ii w_i = I`` over the rows measured.
     canonical_correlations_ : array (n_components,)
         Correlation of the views' projections per component; with three or more views the mean over their pairs.
-        After `fit` over all training rows, by a last pass that changes nothing else; after `partial_fit`, and where
-        `fit` read an iterator that cannot be started again, over about the last 10,000 rows, each projected before it
-        moved the weights.
+        After `fit` over all training rows; after `partial_fit`, or if `fit` read an iterator that cannot be started
+        again, over about the last 10,000 rows, each projected before it moved the weights.
     explained_covariance_ : array (n_components,)
         Covariance of the views' projections along weights of unit length in the data's units (of standard deviations
         if `scale`), averaged over the pairs of views: what PLS would maximise.
@@ -153,13 +142,10 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     verbose: int = 0
     callbacks: Callable[..., Any] | Sequence[Callable[..., Any]] | None = None
 
-    # No metadata but the views: else scikit-learn would make methods to request them.
     __metadata_request__fit: ClassVar = VIEWS
     __metadata_request__partial_fit: ClassVar = VIEWS
     __metadata_request__transform: ClassVar = VIEWS
     __metadata_request__score: ClassVar = VIEWS
-
-    # --- fitting -----------------------------------------------------------------------------------------
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to all rows, in `n_epochs` passes and one more that only measures.
@@ -176,8 +162,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If a parameter or the data are not as expected, the message names which; or if the fit diverged after 20
-            restarts.
+            If a parameter or the data are not as expected, or if the fit diverged after 20 restarts.
         """
         require_valid(self.get_params(deep=False))
         began = time.perf_counter()
@@ -210,8 +195,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         views : list of array_like (l, n_i), or array_like (l, n)
-            As for `fit`, but no iterator.  The first call needs more rows than `n_components`; later ones may have
-            a single row.
+            As for `fit`, but no iterator; more rows than `n_components` in the first call, later one or more.
         y : None
             Ignored.
         """
@@ -240,8 +224,6 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         self._publish(self._solver.solution_on(self._read(views, reset=False)))
         return self
-
-    # --- using the fit -----------------------------------------------------------------------------------
 
     def transform(self, views: Any) -> Any:
         """Project every view on its weights.
@@ -286,13 +268,13 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 if self.center:  # about a row: the square of a mean far from zero would cost all digits
                     shift = P[0] if not rows else shift
                     P = P - shift
-                rows, first, second = rows + len(P), first + P.sum(axis=0), second + moments_of(P) * len(P)
+                rows, first, second = rows + len(P), first + P.sum(axis=0), second + convention.moments_of(P) * len(P)
             mean, K = first / rows, second / rows
             if self.center:
                 K = K - np.einsum("ip,jq->ijpq", mean, mean)
-        require_finite_moments(K)
+        convention.require_finite_moments(K)
         varies = np.sqrt(np.maximum(np.einsum("iipp->ip", K), 0)) > ROUNDING * largest
-        return total_correlation(K * varies[:, None, :, None] * varies[None, :, None, :])
+        return convention.total_correlation(K * varies[:, None, :, None] * varies[None, :, None, :])
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the projections, view after view: ``view0_0``, ``view0_1``, ...; the argument is ignored."""
@@ -325,8 +307,6 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         triples = zip(blocks, scaled, self.means_, strict=True)
         return [np.asarray(block @ weights - mean @ weights) for block, weights, mean in triples]
 
-    # --- a fit in progress -------------------------------------------------------------------------------
-
     def _forget(self, rows: int | None) -> None:
         """Begin a new fit to so many rows: one that fails leaves no mixture of two."""
         self.batch_size_ = steps.minibatch_size(self.batch_size, rows, self.n_components)
@@ -347,17 +327,15 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 part = f"{done:,} rows" + (f" of {rows:,} ({done / rows:.0%})" if rows else "")
                 self._print(f"pass {epoch}: {part}, {said - began:.0f} s")
         if not done:
-            raise ValueError("the iterator gave no rows; if it was read before, make a new one")
+            raise ValueError(NO_ROWS)
 
     def _advance(self, blocks: list[ViewRows]) -> None:
         """One minibatch; if the first of a fit is refused, nothing of it is kept."""
-        solver = getattr(self, "_solver", None)
-        if solver is None:
-            solver = OnlineSolver(make_config(self, blocks))
+        solver = getattr(self, "_solver", None) or OnlineSolver(make_config(self, blocks))
         solver.advance(blocks)
         self._solver, self.restarts_ = solver, solver.restarts
 
-    def _publish(self, solution: Solution) -> None:
+    def _publish(self, solution: convention.Solution) -> None:
         """Set the attributes that depend on the weights."""
         solver = self._solver
         deviation = np.sqrt(solver.moments.variance)
@@ -367,7 +345,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.means_ = [solver.mean[view].copy() for view in solver.slices]
         self.scales_ = [scale[view] for view in solver.slices]
         self.canonical_correlations_ = solution.correlations
-        self.explained_covariance_ = covariances_along_unit_weights(solution.K, self.weights_)
+        self.explained_covariance_ = convention.covariances_along_unit_weights(solution.K, self.weights_)
         self.penalty_, self.n_samples_seen_ = solver.config.beta, solver.moments.rows
 
     def _report(self, epoch: int, captured: float, began: float) -> bool:

@@ -7,6 +7,7 @@ fit computes in.  Data on a disk or behind Dask are read in runs of consecutive 
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise, repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,28 +28,17 @@ from cdfsg.linalg import Array, view_slices
 ViewRows = Any
 """Rows of one view: a float array or a sparse CSR matrix, shape (l, n_i)."""
 
-RUN_BYTES = 2**20
-"""Bytes read in one go from a mapped file: a disk gives them as fast as a few, and they fit in the cache."""
-RUNS_AT_ONCE = 16
-"""Runs that are shuffled among each other; together with what one batch needs they bound the memory."""
-MEASURED_ROWS = 2048
-"""Rows of a batch where only products with p columns are asked for."""
+RUN_BYTES = 2**20  # read in one go from a mapped file: a disk gives them as fast as a few, and they fit in the cache
+RUNS_AT_ONCE = 16  # that are shuffled among each other; together with the rows of one batch they bound the memory
+MEASURED_ROWS = 2048  # of a batch where only products with p columns are asked for
 
 
 @dataclass(frozen=True)
 class Source:
-    """Views that can be read again and again.
+    """Views that can be read again and again, as columns of one or several tables."""
 
-    Attributes
-    ----------
-    tables : list
-        Arrays, CSR matrices or Dask arrays with one row per sample.
-    columns : list of (int, slice)
-        For each view its table and the columns there.
-    """
-
-    tables: list[Any]
-    columns: list[tuple[int, slice]]
+    tables: list[Any]  # arrays, CSR matrices or Dask arrays with one row per sample
+    columns: list[tuple[int, slice]]  # for each view the number of its table, and its columns there
     again: ClassVar[bool] = True
 
     @property
@@ -73,13 +63,7 @@ class Source:
         return not any(is_dask(table) or _file_behind(table) is not None for table in self.tables)
 
     def take(self, rows: Array | slice) -> list[ViewRows]:
-        """The named rows of every view, converted and checked.
-
-        Raises
-        ------
-        ValueError
-            If a value is missing or infinite.
-        """
+        """The named rows of every view, converted; ValueError if one is missing or infinite."""
         parts = [_rows_of(table, rows, number) for number, table in enumerate(self.tables)]
         blocks = [_convert(parts[table][:, columns], self.dtype) for table, columns in self.columns]
         for table in self.tables:
@@ -91,12 +75,8 @@ class Source:
     def batches(self, size: int, rng: np.random.Generator | None = None) -> Iterator[list[ViewRows]]:
         """One pass in batches of `size` rows, of which the last may be smaller.
 
-        Parameters
-        ----------
-        size : int
-        rng : Generator or None
-            Order of the rows: None is the order of the data.  In memory the order is a permutation; on a disk or
-            behind Dask, runs of consecutive rows come in random order, and `RUNS_AT_ONCE` of them are shuffled.
+        Without a generator the rows keep their order.  With one they are permuted in memory; on a disk or behind Dask,
+        runs of consecutive rows come in random order, and `RUNS_AT_ONCE` of them are shuffled.
         """
         if rng is None or not self.in_memory:
             yield from rebatch(self._runs(size, rng), size)
@@ -106,7 +86,11 @@ class Source:
             yield self.take(order[begin : begin + size])
 
     def _runs(self, size: int, rng: np.random.Generator | None) -> Iterator[list[ViewRows]]:
-        runs = [slice(begin, end) for begin, end in self._bounds(size)]
+        """Blocks of consecutive rows: a chunk where Dask has the data, else about `RUN_BYTES`."""
+        chunked = next((table for table in self.tables if is_dask(table)), None)
+        length = max(size, RUN_BYTES // (8 * sum(self.sizes)))
+        lengths = repeat(length, -(-self.n_samples // length)) if chunked is None else chunked.chunks[0]
+        runs = [slice(int(begin), int(end)) for begin, end in pairwise(accumulate(lengths, initial=0))]
         if rng is None:
             yield from map(self.take, runs)
             return
@@ -117,30 +101,12 @@ class Source:
             mixed = rng.permutation(blocks[0].shape[0])
             yield [block[mixed] for block in blocks]
 
-    def _bounds(self, size: int) -> list[tuple[int, int]]:
-        """First row and end of each run: a chunk where Dask has the data, else about `RUN_BYTES`."""
-        for table in self.tables:
-            if is_dask(table):
-                ends = np.cumsum(table.chunks[0]).tolist()
-                return list(zip([0, *ends[:-1]], ends, strict=True))
-        length = max(size, RUN_BYTES // (8 * sum(self.sizes)))
-        return [(begin, min(begin + length, self.n_samples)) for begin in range(0, self.n_samples, length)]
-
 
 @dataclass(frozen=True)
 class Stream:
-    """Chunks of rows that are made or received while the fit goes on.
+    """Chunks of rows that are made or received while the fit goes on."""
 
-    Attributes
-    ----------
-    make : iterator or callable
-        An iterator of chunks, or a callable that returns one; a chunk is what `fit` takes: a list of views, or one
-        array.
-    read : callable
-        Makes a `Source` of a chunk.
-    """
-
-    make: Any
+    make: Any  # an iterator of chunks, or a callable that returns one; a chunk is a list of views, or one array
     read: Callable[[Any], Source]
     n_samples: ClassVar[None] = None
 
@@ -164,21 +130,7 @@ class Stream:
 
 
 def read_views(X: Any, view_sizes: Any, *, at_least: int = 1) -> Source:
-    """Make a source of a list of views, or of one array and the widths of its views.
-
-    Parameters
-    ----------
-    X : list of array_like, or array_like
-    view_sizes : sequence of int, "halves" or None
-        Widths of the views in one array; None: X is a list of views.
-    at_least : int
-        Rows needed.
-
-    Raises
-    ------
-    ValueError
-        If X is not what it should be; the message says what is expected.
-    """
+    """Make a source of a list of views, or of one array and `view_sizes`; both need `at_least` so many rows."""
     require_view_sizes(view_sizes)
     listed = isinstance(X, list | tuple) and bool(X) and all(dimensions(view) == 2 for view in X)
     if view_sizes is None or listed:
@@ -188,13 +140,7 @@ def read_views(X: Any, view_sizes: Any, *, at_least: int = 1) -> Source:
 
 
 def read_features(estimator: Any, views: Any, *, at_least: int, reset: bool) -> Source:
-    """Read views; with `reset` remember their columns in the estimator, else compare them with those of its fit.
-
-    Raises
-    ------
-    ValueError
-        If there are other columns than in the fit, or fewer rows than `at_least`.
-    """
+    """Read views; with `reset` remember their columns in the estimator, else compare them with those of its fit."""
     listed = isinstance(views, list | tuple)
     table = not listed and dimensions(views) == 2
     if table and not reset:
@@ -206,8 +152,7 @@ def read_features(estimator: Any, views: Any, *, at_least: int, reset: bool) -> 
     if not reset:
         _require_features(estimator, source.sizes, names)
         return source
-    estimator.n_features_per_view_ = source.sizes
-    estimator.n_features_in_ = sum(source.sizes)
+    estimator.n_features_per_view_, estimator.n_features_in_ = source.sizes, sum(source.sizes)
     if listed:
         vars(estimator).pop("feature_names_in_", None)
     if names is not None:

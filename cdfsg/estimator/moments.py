@@ -1,7 +1,5 @@
 """Running moments of the columns of a stream: count, mean, deviation, smallest and largest value."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 
@@ -9,41 +7,22 @@ from cdfsg.estimator.inputs import ViewRows, slices_of
 from cdfsg.linalg import Array
 
 
-@dataclass
 class Moments:
-    """Moments of n columns over the rows seen so far, all views side by side.
+    """Moments of n columns, all views side by side, over the rows seen so far; a row seen twice counts twice."""
 
-    Attributes
-    ----------
-    rows : int
-        Rows seen; a row seen in two passes counts twice.
-    mean : array (n,), float64
-    squares : array (n,), float64
-        Sums of squared deviations from the mean.
-    low, high : array (n,), float64
-        Smallest and largest value.
-    """
-
-    rows: int
-    mean: Array
-    squares: Array
-    low: Array
-    high: Array
-
-    @classmethod
-    def of_nothing(cls, n: int) -> "Moments":
-        """Moments before the first row."""
-        return cls(0, np.zeros(n), np.zeros(n), np.full(n, np.inf), np.full(n, -np.inf))
+    def __init__(self, n: int) -> None:
+        self.rows = 0
+        self.mean, self.squares = np.zeros(n), np.zeros(n)  # the sums of squared deviations from the mean
+        self.low, self.high = np.full(n, np.inf), np.full(n, -np.inf)
 
     @property
     def variance(self) -> Array:
-        """Variances over the rows seen, with divisor N, shape (n,)."""
+        """Variances with divisor N, shape (n,)."""
         return self.squares / max(self.rows, 1)
 
-    @property
-    def largest_deviation(self) -> Array:
-        """Largest absolute deviation from the mean so far, shape (n,)."""
-        return np.maximum(self.high - self.mean, self.mean - self.low)
+    def largest_deviation(self, centre: Array) -> Array:
+        """Largest absolute deviation from a vector, shape (n,)."""
+        return np.maximum(self.high - centre, centre - self.low)
 
     def update(self, blocks: list[ViewRows]) -> None:
         """Take in a batch, one block (l, n_i) per view.
@@ -65,8 +44,8 @@ class Moments:
             low, high = block.min(axis=0), block.max(axis=0)
             if sparse.issparse(block):
                 low, high = low.toarray().ravel(), high.toarray().ravel()
-            np.minimum(self.low[view], low, out=self.low[view])
-            np.maximum(self.high[view], high, out=self.high[view])
+            self.low[view] = np.minimum(self.low[view], low)
+            self.high[view] = np.maximum(self.high[view], high)
         self.rows = total
 
 

@@ -6,7 +6,7 @@ the projections) and a few vectors of n; none of it grows with the number of row
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,22 +24,15 @@ from cdfsg.solvers.cdfsg import CDFSG, AdaptiveState, CDFSGAda, TrackingState
 
 ALGORITHMS: dict[str, type[CDFSG]] = {"cdfsg-ada": CDFSGAda, "cdfsg": CDFSG}
 
-WARM_UP = 10
-"""Minibatches that the top eigenvalue of each view's covariance is estimated from."""
-POWER_STEPS = 20
-"""Power iterations per estimate; what is needed is the eigenvalue to some ten per cent."""
-GROWTH = 1.1
-"""Factor by which a column's largest deviation, or a view's top eigenvalue, must change for new coordinates."""
-AVERAGING = 3
-"""Degree of the average of the iterates: weights grow like its power of the row count, so that the start fades."""
-WINDOW = 10_000
-"""Rows that the moments of the projections are averaged over."""
-ESCAPED = 10.0
-"""Eigenvalue of the tracked X'MX, 1 at a feasible point, beyond which a run counts as diverged."""
-RANK_RTOL = 1e-13
-"""Relative eigenvalue below which the projections of the start count as linearly dependent."""
-HALVINGS = 20
-"""Restarts after which the fit gives up."""
+WARM_UP = 10  # minibatches that the top eigenvalue of each view's covariance is estimated from
+POWER_STEPS = 20  # power iterations per estimate; the eigenvalue is needed to some ten per cent
+GROWTH = 1.1  # by which a column's largest deviation, or a view's top eigenvalue, must change for new coordinates
+AVERAGING = 3  # the weights of the averaged iterates grow like this power of the row count, so that the start fades
+WINDOW = 10_000  # rows that the moments of the projections are averaged over
+ESCAPED = 10.0  # eigenvalue of the tracked X'MX, 1 at a feasible point, beyond which a run counts as diverged
+RANK_RTOL = 1e-13  # relative eigenvalue below which the projections of the start count as linearly dependent
+HALVINGS = 20  # restarts after which the fit gives up
+NO_ROWS = "the iterator gave no rows; if it was read before, make a new one"
 
 
 class Diverged(ValueError):
@@ -72,45 +65,32 @@ class Restart:
     step_size: float
 
 
-@dataclass
 class OnlineSolver:
     """A fit in progress; pickled and read again it goes on with the same numbers.
 
-    It computes in coordinates in which column j of view i is divided by its largest `deviation` from the mean, and by
-    the root of `top`, the largest eigenvalue of the view's covariance after that.
+    It computes in coordinates in which a column is divided by its largest `deviation` from the mean, and by the root of
+    `top`, the largest eigenvalue of its view's covariance after that.  The standard deviation would blow up a column
+    that is nearly always zero, and its few other rows would throw the iterate away.
     """
 
-    config: Config
-    state: TrackingState = field(init=False)
-    average: Array = field(init=False)
-    averaged: float = 0.0
-    steps_made: float = 0.0
-    K: Array = field(init=False)
-    measured: float = 0.0
-    restarts: list[Restart] = field(default_factory=list)
-    _shares: list[Array] = field(default_factory=list)
-    _weight: float = 1.0
+    state: TrackingState
+    average: Array
+    K: Array
 
-    def __post_init__(self) -> None:
-        config, n = self.config, sum(self.config.sizes)
-        self.moments = Moments.of_nothing(n)
-        self.deviation = np.zeros(n)
-        self.top = np.ones(len(config.sizes))
-        self.slices = view_slices(config.sizes)
+    def __init__(self, config: Config) -> None:
+        self.config, n = config, sum(config.sizes)
         self.problem = StreamedGCCA(config.sizes, config.merit)
         self.solver = ALGORITHMS[config.algorithm](beta=config.beta)
         self.rng = np.random.default_rng(config.seed)
+        self.slices = view_slices(config.sizes)
+        self.moments, self.deviation, self.top = Moments(n), np.zeros(n), np.ones(len(config.sizes))
+        self.restarts: list[Restart] = []
+        self._shares: list[Array] = []
+        self._averaged = self._steps_made = self._measured = 0.0
+        self._weight = 1.0
 
     def advance(self, blocks: list[ViewRows]) -> None:
-        """Take in one minibatch, one block (l, n_i) per view.
-
-        Raises
-        ------
-        ValueError
-            If the first minibatch cannot start a fit.
-        Diverged
-            If every restart diverged.
-        """
+        """Take in one minibatch, one block (l, n_i) per view; `Diverged` if every restart diverged."""
         with np.errstate(over="ignore", invalid="ignore"):
             self.moments.update(blocks)
         self._require_squares(blocks[0].dtype)
@@ -118,15 +98,10 @@ class OnlineSolver:
         if len(self._shares) < WARM_UP:
             self._estimate_top(self._samples(blocks))
         samples = self._samples(blocks)
-        if not self.started:
+        if not hasattr(self, "state"):
             self._start(samples)
         self._measure(samples)
         self._step(samples)
-
-    @property
-    def started(self) -> bool:
-        """Whether there is an iterate."""
-        return hasattr(self, "state")
 
     @property
     def step_size(self) -> float:
@@ -140,12 +115,8 @@ class OnlineSolver:
 
     @property
     def scale(self) -> Array:
-        """The numbers that columns are divided by, shape (n,).
-
-        The largest deviation, and not the standard deviation: a column that is nearly always zero would be blown up
-        by the latter, and its few other rows would throw the iterate away.
-        """
-        return self._positive_deviation * np.repeat(np.sqrt(self.top), self.config.sizes)
+        """The numbers that columns are divided by, shape (n,)."""
+        return np.where(self.deviation > 0, self.deviation, 1.0) * np.repeat(np.sqrt(self.top), self.config.sizes)
 
     def solution(self, K: Array | None = None) -> Solution:
         """The averaged iterate in the convention, by the given moments of its projections or the running ones."""
@@ -159,7 +130,7 @@ class OnlineSolver:
             size = blocks[0].shape[0]
             rows, K = rows + size, K + self._moments(self._samples(blocks)) * size
         if not rows:
-            raise ValueError("the iterator gave no rows; if it was read before, make a new one")
+            raise ValueError(NO_ROWS)
         require_finite_moments(K)
         solution = self.solution(K / rows)
         spanned, p = int((np.einsum("iipp->p", solution.K) > 0.5).sum()), self.config.n_components
@@ -181,18 +152,12 @@ class OnlineSolver:
                     "fit with fit, or with partial_fit of a clone"
                 )
 
-    # --- coordinates -------------------------------------------------------------------------------------
-
-    @property
-    def _positive_deviation(self) -> Array:
-        return np.where(self.deviation > 0, self.deviation, 1.0)
-
     def _samples(self, blocks: list[ViewRows]) -> Samples:
         return centre_and_scale(blocks, self.mean, self.scale)
 
     def _require_squares(self, dtype: np.dtype[np.floating]) -> None:
         """Raise ValueError if the deviations of a view are too large or too small to be squared in the type."""
-        seen = self.moments.largest_deviation
+        seen = self.moments.largest_deviation(self.moments.mean)
         least = float(np.finfo(dtype).tiny) ** 0.5
         for i, view in enumerate(self.slices):
             largest = float(seen[view].max())
@@ -204,8 +169,7 @@ class OnlineSolver:
 
     def _follow_deviations(self) -> None:
         """Let a column's scale grow with the largest deviation from the mean that was seen in it."""
-        moments, mean = self.moments, self.mean
-        seen = np.maximum(moments.high - mean, mean - moments.low)
+        seen = self.moments.largest_deviation(self.mean)
         grown = seen > GROWTH * self.deviation
         if grown.any():
             self._change(np.where(grown, seen, self.deviation), self.top)
@@ -222,7 +186,7 @@ class OnlineSolver:
     def _traces(self, tops: Array) -> Array:
         """Trace of every view's second moment with the given top eigenvalues in the coordinates, shape (m,)."""
         second = self.moments.variance + (0 if self.config.center else self.moments.mean**2)
-        shares = second / self._positive_deviation**2
+        shares = second / np.where(self.deviation > 0, self.deviation, 1.0) ** 2
         return np.array([shares[view].sum() for view in self.slices]) / tops
 
     def _change(self, deviation: Array, top: Array) -> None:
@@ -230,14 +194,13 @@ class OnlineSolver:
         before = self.scale
         self.deviation, self.top = deviation, top
         ratio = (self.scale / before)[:, None].astype(self.config.dtype)
-        if not self.started or (ratio == 1).all():
-            return
-        self.average *= ratio
-        self.state.X *= ratio
-        self.state.D /= ratio
-        if isinstance(self.state, AdaptiveState):
-            self.state.B /= ratio
-            self.state.V /= ratio**2
+        if hasattr(self, "state") and (ratio != 1).any():
+            self.average *= ratio
+            self.state.X *= ratio
+            self.state.D /= ratio
+            if isinstance(self.state, AdaptiveState):
+                self.state.B /= ratio
+                self.state.V /= ratio**2
 
     def _estimate_top(self, samples: Samples) -> None:
         """Take a minibatch into the estimate of each view's top eigenvalue as a share of its trace."""
@@ -256,8 +219,6 @@ class OnlineSolver:
                 v[:, view] /= max(values[i], np.finfo(v.dtype).tiny)
         self._shares.append(np.clip(values / traces, 1e-12, 1.0))
         self._change(self.deviation, self._tops())
-
-    # --- steps -------------------------------------------------------------------------------------------
 
     def _start(self, samples: Samples) -> None:
         """Begin in a random combination of the rows: it has no part where they have none, as in constant columns."""
@@ -285,7 +246,7 @@ class OnlineSolver:
         one = np.ones((1, 1, X.shape[2]), dtype=X.dtype)
         self.state = self.solver.start(self.problem, X, {"s2": one, "s1": one / self.config.tracking}, samples)
         self.state.C = self.state.Y = np.eye(X.shape[2], dtype=X.dtype)[None]
-        self.average, self.averaged = X.copy(), 0.0
+        self.average, self._averaged = X.copy(), 0.0
 
     def _step(self, samples: Samples) -> None:
         """One iteration of the algorithm, both of its samples the same minibatch."""
@@ -294,13 +255,13 @@ class OnlineSolver:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             self.solver.step(self.problem, self.state, samples)
         self._weight = min(1.0, size / self.config.batch_size)  # of the direction that the next step goes along
-        self.steps_made += self._weight
+        self._steps_made += self._weight
         why = self._reason_to_restart()
         if why:
             self._restart(samples, why)
             return
-        self.averaged += size
-        self.average += _share(size, self.averaged) * (self.state.X - self.average)
+        self._averaged += size
+        self.average += _share(size, self._averaged) * (self.state.X - self.average)
 
     def _alpha(self) -> float:
         config = self.config
@@ -308,7 +269,7 @@ class OnlineSolver:
             first = steps.gradient_step(config.merit, len(config.sizes), config.beta)
         else:
             first = steps.adaptive_step(float(self._traces(self.top).sum()), int((self.deviation > 0).sum()))
-        return self.step_size * first * steps.decay(self.steps_made) * self._weight
+        return self.step_size * first * steps.decay(self._steps_made) * self._weight
 
     def _reason_to_restart(self) -> str:
         """Say why the iterate is useless; an empty string if it is not."""
@@ -338,7 +299,7 @@ class OnlineSolver:
             self.K = metrics.congruence(self.K[:, :, None], N)[:, :, 0]
         elif samples[0][0].shape[0] > self.config.n_components:
             self._start(samples)
-            self.K, self.measured = self._moments(samples), 0.0  # those of the next minibatch replace them
+            self.K, self._measured = self._moments(samples), 0.0  # those of the next minibatch replace them
         warnings.warn(
             f"{why} after {rows:,} rows; the fit goes on from the average of its iterates with "
             f"step_size={self.step_size:g}. If this comes again and again, raise batch_size "
@@ -349,9 +310,9 @@ class OnlineSolver:
 
     def _measure(self, samples: Samples) -> None:
         """Take the projections of a minibatch, before it moves the iterate, into their running moments."""
-        K, first, size = self._moments(samples), not self.measured, samples[0][0].shape[0]
-        self.measured += size
-        share = max(_share(size, self.measured), size / max(WINDOW, size))
+        K, first, size = self._moments(samples), not self._measured, samples[0][0].shape[0]
+        self._measured += size
+        share = max(_share(size, self._measured), size / max(WINDOW, size))
         self.K = K if first else self.K + share * (K - self.K)
 
     def _moments(self, samples: Samples) -> Array:

@@ -56,34 +56,25 @@ def require_valid(parameters: Mapping[str, Any]) -> None:
 
     `view_sizes` is checked with the data (`cdfsg.estimator.inputs.read_views`).
     """
-    positive = {name: parameters[name] for name in ("mu", "step_size", "tracking", "penalty")}
-    if positive["penalty"] is None:
-        del positive["penalty"]
-    require_positive(**positive)
+    names = ("mu", "step_size", "tracking", *(["penalty"] if parameters["penalty"] is not None else []))
+    require_positive(**{name: parameters[name] for name in names})
     for name, (holds, expected) in CONSTRAINTS.items():
         if not holds(parameters[name]):
             raise ValueError(f"{name}={parameters[name]!r}: expected {expected}")
 
 
 def make_config(estimator: Any, blocks: list[ViewRows]) -> Config:
-    """The configuration of a fit by the estimator's parameters and the first minibatch.
-
-    Raises
-    ------
-    ValueError
-        If a view has fewer columns than the fit has components.
-    """
-    sizes = tuple(int(block.shape[1]) for block in blocks)
-    if estimator.n_components > min(sizes):
+    """The configuration of a fit by the estimator's parameters and the first minibatch."""
+    sizes, p = tuple(int(block.shape[1]) for block in blocks), estimator.n_components
+    if p > min(sizes):
         raise ValueError(
-            f"n_components={estimator.n_components} with views of {sizes} columns: expected at most {min(sizes)}, the "
-            "width of the narrowest view"
+            f"n_components={p} with views of {sizes} columns: expected at most {min(sizes)}, the width of the "
+            "narrowest view"
         )
-    merit = make_merit(estimator.merit, estimator.mu)
-    given = estimator.penalty
+    merit, given = make_merit(estimator.merit, estimator.mu), estimator.penalty
     return Config(
         sizes=sizes,
-        n_components=int(estimator.n_components),
+        n_components=int(p),
         merit=merit,
         algorithm=estimator.algorithm,
         batch_size=estimator.batch_size_,

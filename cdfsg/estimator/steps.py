@@ -20,29 +20,17 @@ import numpy as np
 
 from cdfsg.merits import Merit
 
-PENALTY = 2.0
-"""The penalty parameter in units of g (m - 1); 3/2 is the least that bounds h below."""
-REACH = 0.15
-"""How far a step of CDFSG-Ada moves a column, in units of its length."""
-DECAY_STEPS = 4000
-"""Minibatches after which the step sizes have fallen to 0.7 of the first."""
-TRACKING = 0.2
-"""The step b of the tracker of X'MX."""
-BATCH_SIZE = 100
-"""Rows of a minibatch where the data have plenty, as in the paper's middle setting."""
-STEPS_PER_PASS = 40
-"""Fewer minibatches in a pass than this, and they are made smaller, down to `LEAST_BATCH` rows."""
+PENALTY = 2.0  # the penalty parameter in units of g (m - 1); 3/2 is the least that bounds h below
+REACH = 0.15  # how far a step of CDFSG-Ada moves a column, in units of its length
+DECAY_STEPS = 4000  # minibatches after which the step sizes have fallen to 0.7 of the first
+TRACKING = 0.2  # the step b of the tracker of X'MX
+BATCH_SIZE = 100  # rows of a minibatch where the data have plenty, as in the paper's middle setting
+STEPS_PER_PASS = 40  # with fewer minibatches in a pass they are made smaller, down to LEAST_BATCH rows
 LEAST_BATCH = 20
 
 
 def minibatch_size(batch_size: int | str, rows: int | None, p: int) -> int:
-    """Rows of a minibatch for so many rows in all (None: not known) and p components.
-
-    Raises
-    ------
-    ValueError
-        If a given `batch_size` exceeds the number of rows.
-    """
+    """Rows of a minibatch for p components and so many rows in all; None if their number is not known."""
     if isinstance(batch_size, str):
         least = max(LEAST_BATCH, 2 * p)
         wanted = max(least, BATCH_SIZE if rows is None else min(BATCH_SIZE, rows // STEPS_PER_PASS))

@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_array
 from cdfsg.checks import is_whole
 from cdfsg.linalg import Array
 
+EXPECTED = "expected real numbers in an array of shape (N, n_i)"
+
 
 def dimensions(X: Any) -> int:
     """Number of dimensions of anything like an array, without reading it where it says so itself."""
@@ -32,12 +34,8 @@ def column_names(views: Sequence[Any]) -> Array | None:
 
 
 def is_dask(table: Any) -> bool:
+    """Whether something is a Dask array."""
     return hasattr(table, "dask") and hasattr(table, "compute")
-
-
-def is_frame(table: Any) -> bool:
-    """Whether something is a DataFrame of pandas."""
-    return hasattr(table, "iloc") and hasattr(table, "columns")
 
 
 def read_table(table: Any, at_least: int, name: str) -> Any:
@@ -49,86 +47,27 @@ def read_table(table: Any, at_least: int, name: str) -> Any:
         raise ValueError(f"{name} has masked values: expected none missing; drop those rows or fill them in first")
     if isinstance(table, np.matrix):
         table = np.asarray(table)
-    if is_frame(table):
+    if _is_frame(table):
         _require_numbers(table, name)
     elif not (sparse.issparse(table) and table.ndim == 2):
         _require_table(table, name)
     try:
         if sparse.issparse(table) and table.format in ("csr", "csc", "bsr"):
             table.check_format()  # an index beyond the end would be read from anywhere in memory
-        checked = check_array(
-            table, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, ensure_min_samples=at_least,
-            input_name=name,
-        )  # fmt: skip
+        rules = {"accept_sparse": "csr", "ensure_all_finite": False, "ensure_min_samples": at_least}
+        checked = check_array(table, input_name=name, **rules)
     except (ValueError, TypeError, OverflowError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{name}: {reason}; expected real numbers in an array of shape (N, n_i)") from error
+        raise kind(f"{name}: {reason}; {EXPECTED}") from error
     if checked.dtype.kind not in "iufb":
         raise ValueError(f"{name} of type {checked.dtype}: expected real numbers")
     return table if isinstance(table, np.ndarray) and table.dtype.kind in "iufb" else checked
 
 
-def _require_dask(table: Any, at_least: int, name: str) -> None:
-    """Raise ValueError unless a Dask array is a table of numbers with enough rows, all of it known beforehand."""
-    if table.ndim != 2 or not all(isinstance(length, int | np.integer) for length in table.shape):
-        raise ValueError(
-            f"{name} is a Dask array of shape {table.shape}: expected two dimensions of known length; call "
-            "compute_chunk_sizes() first"
-        )
-    if table.dtype.kind not in "iufb":
-        raise ValueError(f"{name} is a Dask array of type {table.dtype}: expected real numbers")
-    if table.shape[0] < at_least or table.shape[1] < 1:
-        raise ValueError(
-            f"{name} of shape {tuple(map(int, table.shape))}: expected at least {at_least} row{'s' * (at_least > 1)} "
-            "and a column"
-        )
-
-
-def _require_table(table: Any, name: str) -> None:
-    """Raise ValueError unless shape and type are those of a table of numbers; not for DataFrames and sparse data."""
-    if isinstance(table, str | bytes | PathLike):
-        raise ValueError(
-            f"{name} is {table!r}: expected real numbers in an array of shape (N, n_i); read the file first, as by "
-            "numpy.load or pandas.read_csv"
-        )
-    try:
-        kind = getattr(table, "dtype", None) or np.asarray(table).dtype
-    except ValueError as error:
-        raise ValueError(
-            f"{name} has rows of unequal lengths: expected real numbers in an array of shape (N, n_i)"
-        ) from error
-    if dimensions(table) != 2:
-        raise ValueError(
-            f"{name} of type {type(table).__name__} and shape {np.shape(table)}: expected real numbers in an array of "
-            "shape (N, n_i). Reshape your data, a single column by .reshape(-1, 1), a single row by .reshape(1, -1)"
-        )
-    if np.dtype(kind).kind in "SU":
-        raise ValueError(
-            f"{name} holds strings, type {kind}: expected real numbers in an array of shape (N, n_i); convert them by "
-            "astype(float)"
-        )
-
-
-def _require_numbers(frame: Any, name: str) -> None:
-    """Raise ValueError unless the columns of a DataFrame have different names and hold numbers."""
-    from pandas.api import types  # whoever gives a DataFrame has pandas; the estimator does not need it
-
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise ValueError(f"{name} has several columns {twice!r}: expected unique names; rename them, or drop copies")
-    for column, kind in frame.dtypes.items():
-        values = kind.categories.dtype if isinstance(kind, types.CategoricalDtype) else kind
-        if not (types.is_numeric_dtype(values) or types.is_object_dtype(values)):
-            raise ValueError(
-                f"{name} has the column {column!r} of type {kind}: expected real numbers; drop it, convert it by "
-                "astype(float), or encode it by pandas.get_dummies"
-            )
-
-
 def require_one_order(views: Sequence[Any]) -> None:
     """Raise ValueError if DataFrames have the same row labels in another order: row k of all views is one sample."""
-    frames = [(i, view.index) for i, view in enumerate(views) if is_frame(view)]
+    frames = [(i, view.index) for i, view in enumerate(views) if _is_frame(view)]
     for i, index in frames[1:]:
         first = frames[0][1]
         if len(index) == len(first) and not index.equals(first) and not len(index.symmetric_difference(first)):
@@ -140,6 +79,7 @@ def require_one_order(views: Sequence[Any]) -> None:
 
 
 def require_view_sizes(view_sizes: Any) -> None:
+    """Raise ValueError unless the parameter is None, "halves" or two or more widths."""
     if view_sizes is None or (isinstance(view_sizes, str) and view_sizes == "halves"):
         return
     if isinstance(view_sizes, str):
@@ -159,3 +99,54 @@ def widths_in(view_sizes: Any, total: int) -> tuple[int, ...]:
     if sum(sizes) != total:
         raise ValueError(f"X has {total} features, but view_sizes={sizes} sum to {sum(sizes)}: expected {total}")
     return tuple(int(size) for size in sizes)
+
+
+def _is_frame(table: Any) -> bool:
+    return hasattr(table, "iloc") and hasattr(table, "columns")
+
+
+def _require_dask(table: Any, at_least: int, name: str) -> None:
+    """Raise ValueError unless a Dask array is a table of numbers with enough rows, all of it known beforehand."""
+    if table.ndim != 2 or not all(isinstance(length, int | np.integer) for length in table.shape):
+        raise ValueError(
+            f"{name} is a Dask array of shape {table.shape}: expected two dimensions of known length; call "
+            "compute_chunk_sizes() first"
+        )
+    if table.dtype.kind not in "iufb":
+        raise ValueError(f"{name} is a Dask array of type {table.dtype}: expected real numbers")
+    if table.shape[0] < at_least or table.shape[1] < 1:
+        shape, rows = tuple(map(int, table.shape)), f"{at_least} row{'s' * (at_least > 1)}"
+        raise ValueError(f"{name} of shape {shape}: expected at least {rows} and a column")
+
+
+def _require_table(table: Any, name: str) -> None:
+    """Raise ValueError unless shape and type are those of a table of numbers; not for DataFrames and sparse data."""
+    if isinstance(table, str | bytes | PathLike):
+        raise ValueError(f"{name} is {table!r}: {EXPECTED}; read the file first, as by numpy.load or pandas.read_csv")
+    try:
+        kind = getattr(table, "dtype", None) or np.asarray(table).dtype
+    except ValueError as error:
+        raise ValueError(f"{name} has rows of unequal lengths: {EXPECTED}") from error
+    if dimensions(table) != 2:
+        raise ValueError(
+            f"{name} of type {type(table).__name__} and shape {np.shape(table)}: {EXPECTED}. Reshape your data, a "
+            "single column by .reshape(-1, 1), a single row by .reshape(1, -1)"
+        )
+    if np.dtype(kind).kind in "SU":
+        raise ValueError(f"{name} holds strings, type {kind}: {EXPECTED}; convert them by astype(float)")
+
+
+def _require_numbers(frame: Any, name: str) -> None:
+    """Raise ValueError unless the columns of a DataFrame have different names and hold numbers."""
+    from pandas.api import types  # whoever gives a DataFrame has pandas; the estimator does not need it
+
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(f"{name} has several columns {twice!r}: expected unique names; rename them, or drop copies")
+    for column, kind in frame.dtypes.items():
+        values = kind.categories.dtype if isinstance(kind, types.CategoricalDtype) else kind
+        if not (types.is_numeric_dtype(values) or types.is_object_dtype(values)):
+            raise ValueError(
+                f"{name} has the column {column!r} of type {kind}: expected real numbers; drop it, convert it by "
+                "astype(float), or encode it by pandas.get_dummies"
+            )

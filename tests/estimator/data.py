@@ -39,6 +39,11 @@ def stacked(model):
     return np.concatenate([w / s[:, None] for w, s in zip(model.weights_, model.scales_, strict=True)])
 
 
+def moments(model, views):
+    """``x_i' S_ij x_j`` of the weights, shape (m, m, p, p)."""
+    return metrics.cross_moments(stacked(model)[None], covariance(views), tuple(v.shape[1] for v in views))[:, :, 0]
+
+
 def chunks(views, size):
     """The rows in chunks, as an iterator."""
     return ([view[k : k + size] for view in views] for k in range(0, len(views[0]), size))

@@ -4,15 +4,10 @@ import numpy as np
 import pytest
 
 from cdfsg import StochasticGCCA
-from cdfsg.metrics import compress, feasibility
-from tests.estimator.data import covariance, digits, stacked, synthetic
+from cdfsg.metrics import cross_moments, feasibility
+from tests.estimator.data import covariance, digits, moments, stacked, synthetic
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")  # two passes are enough to see a convention
-
-
-def moments(model, views):
-    K = compress(stacked(model)[:, None], covariance(views), tuple(view.shape[1] for view in views))
-    return K[:, :, 0]
 
 
 @pytest.mark.parametrize("merit", ["identity", "huber"])
@@ -90,7 +85,7 @@ def test_without_centring_the_second_moments_count_and_nothing_is_subtracted():
     views = [view + 0.5 for view in synthetic(offset=0.0)]
     model = StochasticGCCA(2, center=False, n_epochs=3, random_state=0).fit(views)
     raw = np.hstack(views)
-    K = compress(stacked(model)[:, None], raw.T @ raw / len(raw), (8, 6))
+    K = cross_moments(stacked(model)[None], raw.T @ raw / len(raw), (8, 6))
     assert feasibility(K)[0] < 1e-8
     assert all((mean == 0).all() for mean in model.means_)
     np.testing.assert_allclose(model.transform(views)[0], views[0] @ model.weights_[0])

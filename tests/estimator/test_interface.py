@@ -113,8 +113,3 @@ def test_the_package_has_nothing_else_to_import():
     assert cdfsg.StochasticGCCA is StochasticGCCA
     with pytest.raises(AttributeError, match="module 'cdfsg' has no attribute 'GCCA'"):
         _ = cdfsg.GCCA
-
-
-def test_the_estimator_does_not_know_the_reproduction_of_the_paper():
-    code = "import cdfsg.estimator, sys; print(*(name for name in sys.modules if name.startswith('cdfsg.paper')))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"

@@ -154,7 +154,7 @@ def test_a_change_of_coordinates_leaves_everything_what_it_is_in_units_of_the_da
     solver = streamed(synthetic(), 100)._solver
 
     def in_units():
-        state, scale = solver.state, solver.scale[:, None, None]
+        state, scale = solver.state, solver.scale[:, None]
         return [state.X / scale, solver.average / scale, state.D * scale, state.B * scale, state.V * scale**2]
 
     before = in_units()
