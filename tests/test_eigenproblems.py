@@ -83,9 +83,6 @@ def go(name, kind, lanes=1, X0=None, views=None, problem=None, **options):
     return run(solver, problem, views, X0, settings, **options)
 
 
-# --- what the projections give ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_adjoint_is_the_adjoint_of_scores_summed_over_minibatches_that_have_scores_of_their_own(kind):
     views, problem = make(kind, 30, 5)
@@ -179,9 +176,6 @@ def test_labels_of_any_kind_give_the_same_problem():
         np.testing.assert_array_equal(other.priors, problem.priors)
 
 
-# --- what the solvers make of them -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_one_pass_captures_95_percent_of_the_exact_optimum(kind, name):
@@ -232,19 +226,6 @@ X6, Y6 = np.arange(12.0).reshape(6, 2), [0, 0, 0, 1, 1, 1]
 def test_bad_input_is_refused_with_its_name_and_value(make_it, words):
     with pytest.raises(ValueError, match=words):
         make_it()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_start_of_another_height_and_a_problem_of_other_views_are_refused(kind):
-    views, problem = make(kind, 30, 5)
-    with pytest.raises(ValueError, match="7 rows"):
-        go("CDFSG", kind, X0=np.ones((1, 7, 2)), views=views, problem=problem)
-    other = make(kind, 30, 4)[1]
-    with pytest.raises(ValueError, match="sizes"):
-        go("CDFSG", kind, X0=np.eye(4)[None, :, :2], views=views, problem=other)
-
-
-# --- what is shown ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["generalised_eigenvalues", "lda"])

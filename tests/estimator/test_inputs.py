@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import textwrap
 import tracemalloc
 
 import numpy as np
@@ -66,22 +65,15 @@ def test_sparse_views_are_never_made_dense():
 
 
 def test_one_array_equals_the_list_of_its_views_and_gives_one_array():
-    views = synthetic()
+    views = synthetic(sizes=(7, 7))
     both = np.hstack(views)
     listed = StochasticGCCA(2, **SETTINGS).fit(views)
-    one = StochasticGCCA(2, view_sizes=(8, 6), **SETTINGS).fit(both)
-    np.testing.assert_array_equal(stacked(one), stacked(listed))
-    np.testing.assert_array_equal(one.transform(both), np.hstack(listed.transform(views)))
-    assert one.transform(both).shape == (2000, 4) and one.n_features_in_ == 14
-    assert one.n_features_per_view_ == listed.n_features_per_view_ == (8, 6)
-
-
-def test_halves_are_the_left_and_the_right_half_of_the_columns():
-    both = np.hstack(synthetic())
-    model = StochasticGCCA(2, view_sizes="halves", **SETTINGS).fit(both)
-    np.testing.assert_array_equal(
-        stacked(model), stacked(StochasticGCCA(2, view_sizes=(7, 7), **SETTINGS).fit(both))
-    )
+    for view_sizes in ((7, 7), "halves"):
+        one = StochasticGCCA(2, view_sizes=view_sizes, **SETTINGS).fit(both)
+        np.testing.assert_array_equal(stacked(one), stacked(listed))
+        np.testing.assert_array_equal(one.transform(both), np.hstack(listed.transform(views)))
+        assert one.transform(both).shape == (2000, 4) and one.n_features_in_ == 14
+        assert one.n_features_per_view_ == listed.n_features_per_view_ == (7, 7)
 
 
 def test_nested_lists_whole_numbers_and_booleans_are_taken_as_numbers():
@@ -109,16 +101,28 @@ def test_a_fit_computes_in_single_precision_where_that_holds_the_data_exactly(ty
     assert read_views(views, None).dtype == np.dtype(expected)
 
 
-def test_mapped_files_equal_arrays_in_their_order(tmp_path):
-    views = synthetic()
-    mapped = []
-    for i, view in enumerate(views):
-        np.save(tmp_path / f"{i}.npy", view)
-        mapped.append(np.load(tmp_path / f"{i}.npy", mmap_mode="r"))
+def mapped(view, folder):
+    """The file of a view, mapped."""
+    path = folder / f"{view.shape[1]}.npy"
+    np.save(path, view)
+    return np.load(path, mmap_mode="r")
+
+
+def lazy(view, folder):
+    return pytest.importorskip("dask.array").from_array(view, chunks=(300, 5))
+
+
+@pytest.mark.parametrize("form", [mapped, lazy])
+def test_mapped_files_and_dask_arrays_equal_arrays_in_their_order(form, tmp_path):
+    views, both = synthetic(), np.hstack(synthetic())
     settings = {**SETTINGS, "shuffle": False}
-    model = StochasticGCCA(2, **settings).fit(mapped)
-    np.testing.assert_array_equal(stacked(model), stacked(StochasticGCCA(2, **settings).fit(views)))
-    np.testing.assert_array_equal(model.transform(mapped)[0], model.transform(views)[0])
+    plain = StochasticGCCA(2, **settings).fit(views)
+    given = [form(view, tmp_path) for view in views]
+    model = StochasticGCCA(2, **settings).fit(given)
+    np.testing.assert_array_equal(stacked(model), stacked(plain))
+    np.testing.assert_array_equal(model.transform(given)[1], plain.transform(views)[1])
+    one = StochasticGCCA(2, view_sizes=(8, 6), **settings).fit(form(both, tmp_path))
+    np.testing.assert_array_equal(stacked(one), stacked(plain))
 
 
 def test_a_mapped_file_is_shuffled_in_runs_and_every_row_comes_once(tmp_path):
@@ -149,47 +153,29 @@ def test_what_was_written_to_a_copy_on_write_mapping_is_not_lost(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets go of the pages of a mapped file at once")
 def test_memory_does_not_grow_with_the_length_of_a_mapped_file(tmp_path):
     code = """
-        import resource, sys
-        import numpy as np
-        from cdfsg import StochasticGCCA
-        rows, path = int(sys.argv[1]), sys.argv[2]
-        data = np.lib.format.open_memmap(path, "w+", np.float32, (rows, 200))
-        rng = np.random.default_rng(0)
-        for k in range(0, rows, 5000):
-            shared = rng.standard_normal((5000, 1), dtype=np.float32)
-            data[k : k + 5000] = shared + rng.standard_normal((5000, 200), dtype=np.float32)
-            data.flush()
-        del data
-        data = np.load(path, mmap_mode="r")
-        StochasticGCCA(1, view_sizes=(100, 100), n_epochs=1, random_state=0).fit(data[:5000])
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        StochasticGCCA(1, view_sizes=(100, 100), n_epochs=1, random_state=0, batch_size=1000).fit(data)
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-    """
-    grown = []
-    for rows in (60_000, 180_000):  # 48 MB and 144 MB, written through the mapping, so that all of it was in memory
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code).replace("data.flush()", "data.flush(); drop(data)").replace(
-                "rows, path", "from cdfsg.estimator.inputs import _release as drop\nrows, path", 1),
-             str(rows), str(tmp_path / "data.npy")],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        grown.append(int(done.stdout))
+import resource, sys
+import numpy as np
+from cdfsg import StochasticGCCA
+from cdfsg.estimator.inputs import _release
+rows, path = int(sys.argv[1]), sys.argv[2]
+data = np.lib.format.open_memmap(path, "w+", np.float32, (rows, 200))
+rng = np.random.default_rng(0)
+for k in range(0, rows, 5000):
+    shared = rng.standard_normal((5000, 1), dtype=np.float32)
+    data[k : k + 5000] = shared + rng.standard_normal((5000, 200), dtype=np.float32)
+    data.flush()
+    _release(data)
+data = np.load(path, mmap_mode="r")
+StochasticGCCA(1, view_sizes=(100, 100), n_epochs=1, random_state=0).fit(data[:5000])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+StochasticGCCA(1, view_sizes=(100, 100), n_epochs=1, random_state=0, batch_size=1000).fit(data)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    # 48 MB and 144 MB, written through the mapping, so that all of it was in memory.
+    commands = [[sys.executable, "-c", code, rows, tmp_path / "data.npy"] for rows in ("60000", "180000")]
+    grown = [int(subprocess.run(command, capture_output=True, check=True).stdout) for command in commands]
     # In kB.  The buffers of a shuffled read are 16 MB and their copies; 96 MB more of data must not show.
     assert grown[1] < grown[0] + 30_000
-
-
-def test_a_dask_array_equals_an_array_in_its_order():
-    da = pytest.importorskip("dask.array")
-    views = synthetic()
-    settings = {**SETTINGS, "shuffle": False}
-    lazy = [da.from_array(view, chunks=(300, -1)) for view in views]
-    model = StochasticGCCA(2, **settings).fit(lazy)
-    np.testing.assert_array_equal(stacked(model), stacked(StochasticGCCA(2, **settings).fit(views)))
-    np.testing.assert_array_equal(model.transform(lazy)[1], model.transform(views)[1])
-    both = da.from_array(np.hstack(views), chunks=(300, 5))
-    one = StochasticGCCA(2, view_sizes=(8, 6), **settings).fit(both)
-    np.testing.assert_array_equal(stacked(one), stacked(model))
 
 
 def test_the_chunks_of_a_dask_array_are_shuffled_and_every_row_comes_once():
@@ -211,10 +197,7 @@ def test_frames_give_the_names_of_the_columns_and_other_names_are_refused():
     with pytest.raises(ValueError, match="names of the columns"):
         model.transform([frames[0][frames[0].columns[::-1]], frames[1]])
     assert not hasattr(model.fit(views), "feature_names_in_")
-
-
-def test_one_frame_gives_the_names_of_its_columns():
-    frame = pd.DataFrame(np.hstack(synthetic()), columns=[f"x{k}" for k in range(14)])
+    frame = pd.DataFrame(np.hstack(views), columns=[f"x{k}" for k in range(14)])
     model = StochasticGCCA(2, view_sizes=(8, 6), **SETTINGS).fit(frame)
     assert list(model.feature_names_in_) == list(frame.columns)
     with pytest.raises(ValueError, match="feature names should match"):

@@ -44,16 +44,12 @@ def test_without_a_last_pass_the_spans_are_the_same_and_the_rest_is_nearly_so():
 
 
 @pytest.mark.parametrize("algorithm", ["cdfsg-ada", "cdfsg"])
-@pytest.mark.parametrize("store", ["pickle", "joblib"])
-def test_a_stored_model_goes_on_with_the_same_numbers(tmp_path, algorithm, store):
+def test_a_stored_model_goes_on_with_the_same_numbers(tmp_path, algorithm):
     views = synthetic()
     half = [view[:1000] for view in views], [view[1000:] for view in views]
     model = streamed(half[0], 100, algorithm=algorithm, scale=True)
-    if store == "pickle":
-        again = pickle.loads(pickle.dumps(model))
-    else:
-        joblib.dump(model, tmp_path / "model")
-        again = joblib.load(tmp_path / "model")
+    joblib.dump(model, tmp_path / "model")
+    again = joblib.load(tmp_path / "model")
     for one in (model, again):
         streamed(half[1], 100, one)
     np.testing.assert_array_equal(stacked(again), stacked(model))
