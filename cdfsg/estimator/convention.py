@@ -2,10 +2,8 @@
 
 The columns of the stacked weights satisfy ``sum_i w_i' S_ii w_i = I`` (the paper's constraint), are ordered by
 descending magnitude of their correlation, and the entry of the largest magnitude in the first view is positive.
-
-An even merit, such as Huber's, does not tell ``(a; b)`` from ``(a; -b)``, which are orthogonal under the joint
-constraint: its optimum has both, and one of the two correlations is negative.  Turning the sign of one view would
-make them equal and break the constraint, so signs are turned for all views of a column together.
+Signs are turned for all views of a column together: the optimum of an even merit, such as Huber's, has ``(a; b)`` and
+``(a; -b)``, which would become equal.
 """
 
 from dataclasses import dataclass
@@ -49,9 +47,8 @@ def require_finite_moments(K: Array) -> None:
 def normalise(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit) -> Solution:
     """Bring weights (n, p) with the moments ``K_ij = w_i' S_ij w_j``, shape (m, m, p, p), into the convention.
 
-    With the identity merit the p-by-p factors are free in each view: the best weights in the spans found follow from
-    the exact problem of the projections, of size m p.  For another merit, whose optimum is no eigenproblem, all views
-    get the same factor, one that keeps the span of X and makes ``X'MX = I`` and the sum of the cross moments diagonal.
+    With the identity merit the views are free: the best weights in the spans found solve the exact problem of the
+    projections, of size m p.  With another merit, all views get one factor that keeps the span of X.
     """
     m, p = len(slices), weights.shape[1]
     N = _free_factors(K) if merit.name == "identity" else np.broadcast_to(_joint_factor(K), (m, p, p))

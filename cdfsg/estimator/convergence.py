@@ -34,8 +34,8 @@ class Progress:
 def still_to_come(history: Sequence[float]) -> float:
     """Estimate how much further passes add, if the gains per pass fall like a power of the number of passes.
 
-    The power is that by which they fell from the second pass to the last one.  A geometric series would promise too
-    little: the directions of little variance come late.  A single pass tells nothing, and the result is 0.
+    The power is that by which they fell from the second pass to the last one; after a single pass the result is 0.
+    A geometric series would promise too little: the directions of little variance come late.
     """
     passes = len(history)
     gains = np.diff(history)

@@ -34,9 +34,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     .. math:: \sum_r \sum_{i \ne j} g(x_r^{[i]\top} S_{ij} x_r^{[j]}) \quad\text{subject to}\quad
               \sum_i X_i^\top S_{ii} X_i = I_p,
 
-    where :math:`S_{ij}` are the (cross-)covariances of the views, by Algorithm 1 (CDFSG) or 2 (CDFSG-Ada) of Jiang,
-    Xiao and Liu.  The state is n-by-p and p-by-p; no covariance is formed, sparse rows are never made dense, and
-    nothing grows with the number of rows.  The default step sizes need no tuning: see *Notes*.
+    where :math:`S_{ij}` are the (cross-)covariances of the views, by the paper's Algorithm 1 (CDFSG) or 2 (CDFSG-Ada).
+    No covariance is formed, sparse rows are never made dense, and memory does not grow with the number of rows.
 
     Parameters
     ----------
@@ -44,8 +43,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Number p of canonical directions, at most the width of the narrowest view.
     merit : {"identity", "huber"}, default "identity"
         The merit g.  The identity is classical CCA, for three or more views SUMCOR with a joint constraint.  Huber's
-        levels large covariances, so that no pair of views and no component dominates; it is even, so that with two
-        views a pair (a, b) can come twice, the second time as (a, -b) with a negative correlation.
+        levels large covariances; it is even, so that a pair (a, b) can come again as (a, -b).
     mu : float, default 0.05
         Threshold of the Huber merit, in units of a covariance of projections, which is at most 1/m.
     algorithm : {"cdfsg-ada", "cdfsg"}, default "cdfsg-ada"
@@ -55,10 +53,10 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_epochs : int, default 5
         Passes over the data in `fit`, at most; an iterator that cannot be started again is read once.
     penalty : float or None, default None
-        The penalty parameter beta.  None: ``2 g (m - 1)`` with g the largest slope of the merit (1 for the identity,
-        mu for Huber).  Below ``3/2 g (m - 1)`` the penalty function can fall without bound.
+        The penalty parameter beta.  None: ``2 g (m - 1)`` with g the largest slope of the merit.  Below
+        ``3/2 g (m - 1)`` the penalty function can fall without bound.
     step_size : float, default 1.0
-        Multiple of the default step, see *Notes*.
+        Multiple of the default step.
     tracking : float, default 0.2
         The step b of the tracker of X'MX, in (0, 1].
     center, scale : bool, default True and False
@@ -90,8 +88,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         After `fit` over all training rows; after `partial_fit`, or if `fit` read an iterator that cannot be started
         again, over about the last 10,000 rows, each projected before it moved the weights.
     explained_covariance_ : array (n_components,)
-        Covariance of the views' projections along weights of unit length in the data's units (of standard deviations
-        if `scale`), averaged over the pairs of views: what PLS would maximise.
+        Covariance of the views' projections along weights of unit length, averaged over the pairs of views.
     means_, scales_ : list of array (n_i,), float64
         What `transform` subtracts (zeros unless `center`) and divides by (ones unless `scale`).
     n_features_per_view_, n_features_in_ : tuple of int, int
@@ -107,9 +104,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    The rule for the step sizes stands in `cdfsg.estimator.steps`.  The result is an average of the iterates, in which
-    late ones weigh more.  One minibatch serves as both of the algorithm's samples.  Where the tracked X'MX loses
-    positive definiteness or grows beyond 10, the fit goes on from the average with half the step size, and warns.
+    The default step sizes, see `cdfsg.estimator.steps`, need no tuning; where a fit diverges, it goes on from the
+    average of its iterates with half the step, and warns.  One minibatch serves as both of the algorithm's samples.
 
     Examples
     --------
@@ -153,9 +149,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         views : list of array_like (N, n_i), array_like (N, n), iterator or callable
-            A list of views; or one array, if `view_sizes` is given.  A view is an array, a memory-mapped file, a
-            DataFrame, a sparse matrix or a Dask array.  An iterator gives such lists or arrays, chunk by chunk, and
-            is read once; a callable returns a new iterator for every pass.
+            A list of views, or with `view_sizes` one array: each an array, a memory-mapped file, a DataFrame, a sparse
+            matrix or a Dask array.  An iterator gives such data chunk by chunk and is read once; a callable returns a
+            new iterator for every pass.
         y : None
             Ignored.
 
@@ -188,9 +184,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, views: Any, y: Any = None) -> Self:
         """Go on with the fit on the rows given, once, in their order.
 
-        They are taken as minibatches of `batch_size` rows (100 if "auto"), of which the last may be smaller.  Over the
-        same minibatches `fit` makes the same steps; its last pass, which makes the convention hold exactly, is here
-        `calibrate`.
+        They are cut into minibatches of `batch_size` rows (100 if "auto"), with which `fit` would make the same steps.
+        Its last pass, which makes the convention hold exactly, is here `calibrate`.
 
         Parameters
         ----------
@@ -239,8 +234,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         source = read_features(self, views, at_least=1, reset=False)
-        batches = [self._scores(blocks) for blocks in source.batches(MEASURED_ROWS)]
-        projected = [np.concatenate(parts).astype(source.dtype, copy=False) for parts in zip(*batches, strict=True)]
+        scores = map(self._scores, source.batches(MEASURED_ROWS))
+        batches = [[part.astype(source.dtype, copy=False) for part in parts] for parts in scores]
+        projected = [np.concatenate(parts) for parts in zip(*batches, strict=True)]
         if len(source.tables) == 1:
             return np.concatenate(projected, axis=1)
         container = _get_output_config("transform", self)["dense"]

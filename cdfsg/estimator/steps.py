@@ -1,19 +1,15 @@
 r"""The default penalty parameter, step sizes and size of minibatches: no grid, no units.
 
-The rule works in coordinates in which every view's minibatch covariance has 1 as its largest eigenvalue, so that
-nothing here depends on the units of the data.
+In the coordinates used every view's minibatch covariance has 1 as its largest eigenvalue.
 
-* **beta.**  Along a growing X the penalty function h falls without bound unless ``beta >= 3/2 g rho``: f(A(X)) falls
-  like ``-g rho s^6 / 4`` and the penalty grows like ``beta s^6 / 6`` along a direction scaled by s.  Here rho <= m - 1
-  is the largest eigenvalue of the pencil (cross-covariance, M) and g the largest slope of the merit.  The paper's 0.1
-  is far below; `PENALTY` times ``g (m - 1)`` is above for every data set.
-* **alpha of CDFSG.**  Near a feasible point the curvature of the penalty is ``4 beta`` and that of f at most
-  ``2 g (m - 1)``, each times the largest eigenvalue of M.  The default is two over their sum, the longest step with
-  which a gradient method is stable for certain.
+* **beta.**  Along a direction scaled by s, f(A(X)) falls like ``-g rho s^6 / 4`` and the penalty grows like
+  ``beta s^6 / 6``, so that ``beta >= 3/2 g rho`` is needed.  Here ``rho <= m - 1`` is the largest eigenvalue of the
+  pencil (cross-covariance, M), and g the largest slope of the merit.
+* **alpha of CDFSG.**  Near a feasible point the curvature of the penalty is ``4 beta``, and that of f at most
+  ``2 g (m - 1)``.  The longest step with which a gradient method is stable for certain is two over their sum.
 * **alpha of CDFSG-Ada.**  A step moves each of the n entries of a column x by about alpha, hence ``M^(1/2) x``, which
   has length 1, by at most ``alpha (tr M + n)^(1/2)``.  The default makes that `REACH`.
-* **decay.**  ``(1 + k / DECAY_STEPS)^(-1/2)`` after k minibatches of the nominal size: their total number need not be
-  known.
+* **decay.**  ``(1 + k / DECAY_STEPS)^(-1/2)`` after k minibatches: their total number need not be known.
 """
 
 import numpy as np
