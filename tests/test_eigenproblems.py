@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cdfsg.solvers.lanes import Refusal, initial_points, run
 from scipy.linalg import eigh
 
 from cdfsg.eigenproblems import SampledLDA, discriminant_analysis, generalised_eigenproblem
