@@ -200,7 +200,7 @@ above = ("cdfsg.paper", "cdfsg.suite", "cdfsg.__main__")
 for module in pkgutil.walk_packages(cdfsg.__path__, "cdfsg."):
     if not module.name.startswith(above):
         __import__(module.name)
-print(cdfsg.__file__, load("digits"), load("synthetic"), make_views(50, (3, 2), (0.9,)))
+print(cdfsg.__file__, load("digits"), load("synthetic"), make_views(50, (3, 2), (0.9,), 0))
 """
     done = python(light, "-c", code, folder=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ FLOORS = (
     {"theory", "estimator", "eigenproblems"},
     {"paper", "suite", "__main__"},
 )
-LIGHT = {"cdfsg", "numpy", "scipy", "sklearn"} | sys.stdlib_module_names
+LIGHT = {"cdfsg", "numpy", "scipy", "sklearn", "joblib", "threadpoolctl"} | sys.stdlib_module_names
 
 
 def name_of(path):
