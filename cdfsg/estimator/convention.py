@@ -89,18 +89,10 @@ def total_correlation(K: Array) -> float:
 
 
 def _free_factors(K: Array) -> Array:
-    """Factors (m, p, p) of the best weights in the spans, with ``X'MX = I``."""
-    m, p = K.shape[0], K.shape[2]
-    stacked = sym(K.transpose(0, 2, 1, 3).reshape(m * p, m * p))
-    factors = metrics.minimiser(stacked, (p,) * m, p).reshape(m, p, p)
-    own = np.einsum("iap,iiab,ibq->pq", factors, K, factors, optimize=True)
-    return factors if np.allclose(own, np.eye(p), atol=1e-6) else _factors_in_range(K)
+    """Factors (m, p, p) of the best weights in the spans, with ``X'MX = I``: the exact problem of the projections.
 
-
-def _factors_in_range(K: Array) -> Array:
-    """The same where a view's projections are linearly dependent: the exact problem in their range alone.
-
-    Columns beyond the largest rank of a view are zero: the next ones would be the pairs found, with a negative sign.
+    Where those of a view are linearly dependent, it is solved in their range.  Columns beyond the largest rank of a
+    view are zero: the next ones would be the pairs found, with a negative sign.
     """
     m, p = K.shape[0], K.shape[2]
     spectra = [np.linalg.eigh(sym(K[i, i])) for i in range(m)]

@@ -117,16 +117,13 @@ class Stream:
 
     def batches(self, size: int, rng: np.random.Generator | None = None) -> Iterator[list[ViewRows]]:
         """One pass in batches of `size` rows across chunks, in the order in which they come."""
-        return rebatch((chunk.take(slice(None)) for chunk in map(self.read, self._chunks())), size)
-
-    def _chunks(self) -> Iterator[Any]:
         chunks = self.make() if self.again else self.make
         if not isinstance(chunks, Iterable):
             raise ValueError(
                 f"views is a function that returned {type(chunks).__name__}: expected one that returns an iterator of "
                 "chunks whenever it is called"
             )
-        return iter(chunks)
+        return rebatch((self.read(chunk).take(slice(None)) for chunk in chunks), size)
 
 
 def read_views(X: Any, view_sizes: Any, *, at_least: int = 1) -> Source:

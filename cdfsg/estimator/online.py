@@ -35,10 +35,6 @@ HALVINGS = 20  # restarts after which the fit gives up
 NO_ROWS = "the iterator gave no rows; if it was read before, make a new one"
 
 
-class Diverged(ValueError):
-    """The fit diverged however short its steps were."""
-
-
 @dataclass(frozen=True)
 class Config:
     """The estimator's parameters, with the defaults filled in; `sizes` are the widths of the views."""
@@ -90,7 +86,7 @@ class OnlineSolver:
         self._weight = 1.0
 
     def advance(self, blocks: list[ViewRows]) -> None:
-        """Take in one minibatch, one block (l, n_i) per view; `Diverged` if every restart diverged."""
+        """Take in one minibatch, one block (l, n_i) per view; ValueError if every restart diverged."""
         with np.errstate(over="ignore", invalid="ignore"):
             self.moments.update(blocks)
         self._require_squares(blocks[0].dtype)
@@ -288,7 +284,7 @@ class OnlineSolver:
         rows = self.moments.rows
         self.restarts.append(Restart(rows, why, self.step_size * 0.5))
         if len(self.restarts) > HALVINGS:
-            raise Diverged(
+            raise ValueError(
                 f"{why}, after {HALVINGS} restarts, each with half the step size of the one before; the data may hold "
                 "rows that are larger than the others by orders of magnitude: look at their largest values, or raise "
                 f"batch_size={self.config.batch_size}"

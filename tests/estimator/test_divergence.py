@@ -55,12 +55,11 @@ def test_a_minibatch_of_rows_a_thousand_times_larger_than_the_others_does_not_sp
     assert np.abs(stacked(model)).max() < 10 * np.abs(before).max()
 
 
-def test_the_default_steps_neither_diverge_nor_restart():
-    for algorithm in ("cdfsg-ada", "cdfsg"):
-        for sizes in ((8, 6), (8, 6, 7, 9)):
-            views = synthetic(sizes=sizes)
-            model = StochasticGCCA(3, algorithm=algorithm, n_epochs=1, random_state=0).fit(views)
-            assert model.restarts_ == []
+@pytest.mark.parametrize("algorithm", ["cdfsg-ada", "cdfsg"])
+@pytest.mark.parametrize("sizes", [(8, 6), (8, 6, 7, 9)])
+def test_the_default_steps_neither_diverge_nor_restart(algorithm, sizes):
+    model = StochasticGCCA(3, algorithm=algorithm, n_epochs=1, random_state=0).fit(synthetic(sizes=sizes))
+    assert model.restarts_ == []
 
 
 @pytest.mark.parametrize("merit, mu, slope", [("identity", 0.05, 1.0), ("huber", 0.05, 0.05), ("huber", 7.0, 1.0)])
