@@ -167,7 +167,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     # 48 MB and 144 MB, written through the mapping, so that all of it was in memory.
     commands = [[sys.executable, "-c", code, rows, tmp_path / "data.npy"] for rows in ("60000", "180000")]
-    grown = [int(subprocess.run(command, capture_output=True, check=True).stdout) for command in commands]
+    done = [subprocess.run(command, capture_output=True, text=True) for command in commands]
+    assert not any(one.returncode for one in done), [one.stderr for one in done]
+    grown = [int(one.stdout) for one in done]
     # In kB.  The buffers of a shuffled read are 16 MB and their copies; 96 MB more of data must not show.
     assert grown[1] < grown[0] + 30_000
 
