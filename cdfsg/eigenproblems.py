@@ -18,6 +18,8 @@ from cdfsg.checks import is_whole
 from cdfsg.datasets.views import Provenance, Views
 from cdfsg.linalg import Array
 
+OWN = Provenance("arrays of the caller", "none", "original")
+
 
 class SampledGEVP:
     r"""``f(X) = - tr(X'AX) / 2`` subject to ``X'MX = I`` with ``A = E[a a']`` and ``M = E[b b']``, on minibatches.
@@ -87,9 +89,7 @@ def generalised_eigenproblem(
             f"{name}: a of shape {a.shape} and b of shape {b.shape}: expected one shape (N, d); a row of the data is a "
             "pair, so draw as many rows of one as of the other"
         )
-    d = a.shape[1]
-    views = Views(name, np.hstack([a, b]), (d, d), 1.0, centred, Provenance("arrays of the caller", "none", "original"))
-    return views, SampledGEVP(d)
+    return Views(name, np.hstack([a, b]), 2 * a.shape[1:], 1.0, centred, OWN), SampledGEVP(a.shape[1])
 
 
 class SampledLDA:
@@ -230,8 +230,7 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
         )
     d, k = features.shape[1], len(classes)
     data = np.hstack([features, np.eye(k, dtype=features.dtype)[codes]])
-    views = Views(name, data, (d, k), 1.0, True, Provenance("arrays of the caller", "none", "original"))
-    return views, SampledLDA(d, counts / len(labels), len(labels))
+    return Views(name, data, (d, k), 1.0, True, OWN), SampledLDA(d, counts / len(labels), len(labels))
 
 
 def _table(name: str, argument: str, values: ArrayLike) -> Array:
