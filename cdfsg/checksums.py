@@ -1,65 +1,53 @@
-"""Checksums of the paper's numbers and of the records: read back are the bytes that were written, or none.
+"""Checksums of the paper's numbers and of the records: reading gives the bytes that were written, or an error.
 
 Each folder has a list ``SHA256SUMS`` in the format of the tool ``sha256sum``, so ``sha256sum -c SHA256SUMS`` checks it
-without this code, and ``sha256sum *.csv > SHA256SUMS`` writes it after a change by hand. Those who write take
-turns: the commands by `cdfsg.lock`, the parts of ``make bench`` one after the other.
+without this code, and ``sha256sum *.csv > SHA256SUMS`` writes it after a change by hand.  Writers take turns: the
+commands by `cdfsg.lock`, the parts of ``make bench`` one after the other.
 """
 
 import hashlib
 import io
 import re
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from cdfsg.files import Damaged, unreadable_is_damaged, write_atomically
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 LIST = "SHA256SUMS"
-_LINE = re.compile(r"^([0-9a-f]{64}) [ *](\S.*)$", re.MULTILINE)
 REMEDY = "take back both with git checkout"
+_LINE = re.compile(r"^([0-9a-f]{64}) [ *](\S.*)$", re.MULTILINE)
 
 
 def write(path: Path, content: str | bytes) -> None:
     """Write a file atomically and list its checksum.
 
-    While the file is replaced the list has the old and the new checksum, so a kill at any moment leaves a file whose
-    checksum is listed.
+    While the file is replaced the list has both checksums, so a kill at any moment leaves a file that is listed.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    path.parent.mkdir(parents=True, exist_ok=True)
-    old = _listed(path.parent)
-    new = (path.name, _digest(data))
+    old, new = _listed(path.parent), (path.name, hashlib.sha256(data).hexdigest())
     _save(path.parent, old | {new})
     write_atomically(path, data)
     _save(path.parent, {entry for entry in old if entry[0] != path.name} | {new})
 
 
 def read(path: Path, remedy: str = REMEDY) -> bytes:
-    """The bytes of a file, checked.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    Damaged
-        If it cannot be read or its checksum is not the listed one; the message ends with `remedy`.
-    """
+    """The bytes of a file; `Damaged` if its checksum is not the listed one, with a message that ends with `remedy`."""
     with unreadable_is_damaged(path, remedy):
         for _ in range(2):  # twice, as another process may replace the file between the two looks
             data = path.read_bytes()
-            if (path.name, _digest(data)) in _listed(path.parent):
+            if (path.name, hashlib.sha256(data).hexdigest()) in _listed(path.parent):
                 return data
     raise Damaged(f"{path} is not what {path.parent / LIST} says: one of them was changed or damaged; {remedy}")
 
 
-def read_csv(path: Path, remedy: str = REMEDY, **options: Any) -> pd.DataFrame:
+def read_csv(path: Path, remedy: str = REMEDY, **options: Any) -> "pd.DataFrame":
     """A table, checked as by `read`; `options` are those of ``pandas.read_csv``."""
+    import pandas as pd  # the theory reads its files without it
+
     return pd.read_csv(io.BytesIO(read(path, remedy)), **options)
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def _listed(folder: Path) -> set[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Where the project keeps its files, and how it writes them so that they survive a kill and reveal damage.
 
 Paths are anchored at the repository and never at the working directory.  A file of a cache is *sealed*: its last line
-is the checksum of what is before it.  Files that lie in the repository stay plain, see `cdfsg.checksums`.
+is the checksum of the lines before it.  Files that lie in the repository stay plain, see `cdfsg.checksums`.
 """
 
 import errno
@@ -17,39 +17,29 @@ from pathlib import Path
 
 import numpy as np
 
-CACHE_ENVIRONMENT = "CDFSG_CACHE_DIR"
-"""Names a folder for what can be made again, as where the repository is read-only; read when Python starts."""
+CACHE_ENVIRONMENT = "CDFSG_CACHE_DIR"  # names another folder for the caches; read when Python starts
 
 ROOT = Path(__file__).resolve().parent.parent
-PAPER = ROOT / "data" / "paper"
-RECORDS = ROOT / "data" / "records"
+PAPER, RECORDS = ROOT / "data" / "paper", ROOT / "data" / "records"
 CACHE = Path(os.path.expanduser(os.environ.get(CACHE_ENVIRONMENT) or ROOT / "data" / "cache")).absolute()
-RUNS = CACHE / "runs"
-KEPT = CACHE / "kept"
-QUICK = CACHE / "quick"
-FIGURES = ROOT / "figures"
-NOTEBOOKS = ROOT / "notebooks"
+RUNS, KEPT, QUICK = CACHE / "runs", CACHE / "kept", CACHE / "quick"
+FIGURES, NOTEBOOKS = ROOT / "figures", ROOT / "notebooks"
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
-_NO_FOLDER = {errno.EEXIST, errno.ENOTDIR, errno.ENOENT}
 _TEMPORARY = ".cdfsg.tmp"
-_SEAL = "# sha256:{}\n"
 _SEALED = re.compile(rb"# sha256:([0-9a-f]{64})\n\Z")
 
 
 class Damaged(ValueError):
-    """A file is not what was written; the message names it and says what to do."""
+    """A file is not the one that was written; the message names it and says what to do."""
+
+
+def say(line: str) -> None:
+    """Print one line for the user on standard error."""
+    print(f"cdfsg: {line}", file=sys.stderr, flush=True)
 
 
 def named_folder(variable: str) -> Path | None:
-    """The folder that an environment variable names; None if it is not set.
-
-    Raises
-    ------
-    ValueError
-        If it begins with the home folder of a user that there is not.
-    """
+    """The folder that an environment variable names, None if it is not set; ValueError if it is of an unknown user."""
     text = os.environ.get(variable)
     folder = os.path.expanduser(text or "")
     if folder.startswith("~"):
@@ -60,19 +50,15 @@ def named_folder(variable: str) -> Path | None:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file under a temporary name in its folder and rename it; equal content is left alone.
 
-    A file that exists is therefore complete, and a killed process leaves none that is cut short.  What it may leave is
-    the temporary one, see `sweep`.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; the message names the file and says what to do.
+    A file that exists is therefore complete; a killed process leaves at most a temporary file, see `sweep`.
+    The message of an OSError names the file and says what to do.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = None
     try:
-        if _holds(path, data):
-            return
+        with suppress(OSError):  # a file that is missing or cannot be read is written anew
+            if path.read_bytes() == data:
+                return
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = _temporary(path)
         with os.fdopen(handle, "wb") as stream:
@@ -81,32 +67,26 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             os.chmod(temporary, 0o644)  # mkstemp makes it private
             os.replace(temporary, path)  # before it is closed: until then it is locked
     except OSError as error:  # a full disk names no file by itself, mkstemp its own
-        raise OSError(error.errno, f"{error.strerror}: '{path}'{remedy(error.errno, path)}") from error
+        raise explained(error, path) from error
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
 
 
-def remedy(number: int | None, path: Path) -> str:
-    """What to do about an error of the system in writing a file; empty if nothing is known."""
-    if number in _FULL:
-        return "; make room there, and the same command goes on from here"
-    if number in _FORBIDDEN:
-        other = f" or set {CACHE_ENVIRONMENT} to a folder that is" if path.is_relative_to(CACHE) else ""
-        return f"; make its folder writable{other}"
-    if number in _NO_FOLDER:
-        other = f", or set {CACHE_ENVIRONMENT} to a folder" if path.is_relative_to(CACHE) else ""
-        return f"; {path.parent} must be a folder: move away what is in its place{other}"
-    if number == errno.EISDIR:
-        return "; a folder is where a file is to be written: move it away"
-    return ""
-
-
-def _holds(path: Path, data: bytes) -> bool:
-    try:
-        return path.read_bytes() == data
-    except OSError:  # it is missing, or cannot be read and is written anew
-        return False
+def explained(error: OSError, path: Path) -> OSError:
+    """The same error in writing `path`, with the name of the file and what to do about it."""
+    in_cache = path.is_relative_to(CACHE)
+    remedy = ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        remedy = "; make room there, and the same command goes on from here"
+    elif error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        remedy = "; make its folder writable" + f" or set {CACHE_ENVIRONMENT} to a folder that is" * in_cache
+    elif error.errno in (errno.EEXIST, errno.ENOTDIR, errno.ENOENT):
+        remedy = f"; {path.parent} must be a folder: move away what is in its place"
+        remedy += f", or set {CACHE_ENVIRONMENT} to a folder" * in_cache
+    elif error.errno == errno.EISDIR:
+        remedy = "; a folder is where a file is to be written: move it away"
+    return OSError(error.errno, f"{error.strerror}: '{path}'{remedy}")
 
 
 def _temporary(path: Path) -> tuple[int, str]:
@@ -119,21 +99,39 @@ def _temporary(path: Path) -> tuple[int, str]:
         os.close(handle)  # swept away before it was locked
 
 
-# --- checksums of cached files ---------------------------------------------------------------------------
+def try_lock(handle: int) -> bool | None:
+    """Lock an open file until the process ends: False if another process has it, None where there are no locks.
+
+    The package filelock is no substitute: without such locks it leaves marker files after a kill, and it takes a path.
+    """
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):  # Windows, or a disk of another machine
+        return None
+    return True
+
+
+def sweep(*folders: Path) -> None:
+    """Remove the temporary files of killed writers; a living writer has its own locked, and it stays."""
+    for path in (path for folder in folders for path in folder.glob(f"*{_TEMPORARY}")):
+        with suppress(OSError), path.open("r+b") as stream:
+            if try_lock(stream.fileno()):
+                path.unlink()
 
 
 def write_sealed(path: Path, content: str | bytes) -> None:
-    """Write a file atomically with a last line that has the checksum of the content.
-
-    An array of ``np.save`` stays one that ``np.load`` reads, and a table one for readers that skip ``#`` lines.
-    """
+    """Write a file atomically with its checksum in a last line, which ``np.load`` and readers of tables skip."""
     data = content.encode("utf-8") if isinstance(content, str) else content
-    write_atomically(path, data + _SEAL.format(hashlib.sha256(data).hexdigest()).encode())
+    write_atomically(path, data + f"# sha256:{hashlib.sha256(data).hexdigest()}\n".encode())
 
 
 @contextmanager
 def unreadable_is_damaged(path: Path, remedy: str) -> Iterator[None]:
-    """Tell of a file that is there and cannot be read as of a damaged one; the message ends with `remedy`."""
+    """Report a file that exists and cannot be read as damaged; the message ends with `remedy`."""
     try:
         yield
     except FileNotFoundError:
@@ -143,39 +141,15 @@ def unreadable_is_damaged(path: Path, remedy: str) -> Iterator[None]:
 
 
 def read_sealed(path: Path, remedy: str = "delete it") -> bytes:
-    """The content that `write_sealed` wrote.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    Damaged
-        If it cannot be read or the checksum is missing or another one; the message ends with `remedy`.
-    """
+    """The content that `write_sealed` wrote; the message of `Damaged` ends with `remedy`."""
     with unreadable_is_damaged(path, remedy):
         data = path.read_bytes()
     seal = _SEALED.search(data)
     if seal is None:
         raise Damaged(f"{path} does not end with a checksum: it is cut short, or of an earlier version; {remedy}")
-    content = data[: seal.start()]
-    if hashlib.sha256(content).hexdigest() != seal[1].decode():
+    if hashlib.sha256(data[: seal.start()]).hexdigest() != seal[1].decode():
         raise Damaged(f"{path} is not what its checksum says; {remedy}")
-    return content
-
-
-def kept_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
-    """The array in a sealed file; it is made where the file is missing or damaged, and damage is told."""
-    try:
-        return np.asarray(np.load(io.BytesIO(read_sealed(path, "it is made anew"))))
-    except FileNotFoundError:
-        pass
-    except Damaged as error:
-        print(f"cdfsg: {error}", file=sys.stderr, flush=True)
-    array = make()
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    write_sealed(path, buffer.getvalue())
-    return array
+    return data[: seal.start()]
 
 
 def is_intact(path: Path) -> bool:
@@ -187,38 +161,16 @@ def is_intact(path: Path) -> bool:
     return True
 
 
-# --- locks -----------------------------------------------------------------------------------------------
-
-
-def try_lock(handle: int) -> bool | None:
-    """Lock an open file against all who lock it as well; the kernel releases the lock when the holder ends.
-
-    Returns
-    -------
-    bool or None
-        True if it is locked now, False if another one has it, None where there are no locks.
-    """
-    if sys.platform == "win32":
-        return None
-    import fcntl
-
+def kept_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
+    """The array in a sealed file; it is made if the file is missing or damaged, and damage is reported."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
-
-
-def sweep(*folders: Path) -> None:
-    """Remove the temporary files of writers that were killed; a living writer has its own locked, and it stays."""
-    for folder in folders:
-        for path in folder.glob(f"*{_TEMPORARY}"):
-            with suppress(OSError):
-                handle = os.open(path, os.O_RDWR)
-                try:
-                    if try_lock(handle):
-                        path.unlink()
-                finally:
-                    os.close(handle)
+        return np.load(io.BytesIO(read_sealed(path, "it is made anew")))
+    except FileNotFoundError:
+        pass
+    except Damaged as error:
+        say(str(error))
+    array = make()
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    write_sealed(path, buffer.getvalue())
+    return array

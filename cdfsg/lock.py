@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cdfsg.datasets.download import say
-from cdfsg.files import remedy, try_lock
+from cdfsg.files import explained, say, try_lock
 
 
 class Busy(RuntimeError):
@@ -17,22 +16,12 @@ class Busy(RuntimeError):
 
 @contextmanager
 def lock(path: Path, command: str) -> Iterator[None]:
-    """Hold the lock file `path` while the body runs.
-
-    The kernel releases the lock when the process ends, in whatever way; worker processes do not inherit it.
-
-    Raises
-    ------
-    Busy
-        If another process holds it.
-    OSError
-        If it cannot be made; the message says what to do.
-    """
+    """Hold the lock file `path` while the body runs, at most until the process ends; `Busy` if another one holds it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)  # worker processes do not inherit it
     except OSError as error:
-        raise OSError(error.errno, f"{error.strerror}: '{path}'{remedy(error.errno, path)}") from error
+        raise explained(error, path) from error
     try:
         locked = try_lock(handle)
         if locked is False:

@@ -11,9 +11,7 @@ CHECKSUM = "sha256:8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b
 
 
 def load_digits() -> Views:
-    """Handwritten digits of scikit-learn as two views, the left and the right 4 columns.
-
-    Needs no download: scikit-learn brings the file along.
+    """Handwritten digits that scikit-learn brings along, as two views: the left and the right 4 columns.
 
     Returns
     -------
@@ -31,19 +29,12 @@ def load_digits() -> Views:
     E. Alpaydin, C. Kaynak: Optical Recognition of Handwritten Digits, UCI Machine Learning
     Repository (its test part), as ``sklearn.datasets.load_digits``.
     """
-    # Imported late: scikit-learn takes a second to load, which other data sets need not pay.
-    from sklearn import datasets
+    from sklearn import datasets  # a second to load, which other data sets need not pay
 
     images = datasets.load_digits().images.astype(np.uint8)
     try:
         verify(images.tobytes(), CHECKSUM)
     except ValueError as error:
         raise ValueError(f"scikit-learn's digits have changed: {error}; use another version") from error
-    return Views(
-        name="digits",
-        data=halves(images),
-        sizes=(32, 32),
-        scale=1 / 16,
-        centred=True,
-        provenance=Provenance("scikit-learn's bundled digits (sklearn.datasets)", CHECKSUM, "original"),
-    )
+    provenance = Provenance("scikit-learn's bundled digits (sklearn.datasets)", CHECKSUM, "original")
+    return Views("digits", halves(images), (32, 32), 1 / 16, centred=True, provenance=provenance)

@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import io
 import logging
-import sys
 import tempfile
 import threading
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeVar
 
 from cdfsg.files import named_folder, sweep, write_atomically
+from cdfsg.files import say as say
 
 if TYPE_CHECKING:
     import httpx2
@@ -22,13 +22,13 @@ ENVIRONMENT = "CDFSG_DATA_DIR"
 TIMEOUT = 20.0
 TOTAL_TIMEOUT = 600.0
 MOST = 1 << 28
-"""No file that is downloaded here is larger; what is known to be smaller says so."""
+"""No file that is downloaded here has more bytes; sources of smaller files say so."""
 
 R = TypeVar("R")
 
 
 class DownloadError(RuntimeError):
-    """A file could not be had; the message lists what was tried and what to do by hand."""
+    """A file could not be fetched; the message lists each attempt and what to do by hand."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,7 @@ class Source:
     describe : str
         The way in words, for messages.
     fetch : callable
-        Returns the bytes of the final file, or raises an exception whose message says why not.
-        They need not be verified: `obtain` does so.
+        Returns the bytes, which `obtain` verifies, or raises an exception that says why not.
     """
 
     describe: str
@@ -54,8 +53,8 @@ def data_dir() -> Path:
     Returns
     -------
     Path
-        ``$CDFSG_DATA_DIR`` if set; else ``data/raw`` in the repository if the package is used from
-        one (the folder above it has a ``pyproject.toml``); else ``~/.cache/cdfsg``.
+        ``$CDFSG_DATA_DIR`` if set; else ``data/raw`` in the repository if the package lies in one (the folder above
+        it has a ``pyproject.toml``); else ``~/.cache/cdfsg``.
     """
     chosen = named_folder(ENVIRONMENT)
     if chosen:
@@ -67,7 +66,7 @@ def data_dir() -> Path:
 
 
 def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
-    """Path of a verified file in `data_dir`, fetched if it is not there or damaged.
+    """Path of a verified file in `data_dir`, fetched from the first source that works unless it is there undamaged.
 
     Parameters
     ----------
@@ -76,12 +75,7 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
     checksum : str
         ``"md5:..."`` or ``"sha256:..."`` of the file, verified at each call.
     sources : sequence of Source
-        Tried in this order until one gives bytes with that checksum.
-
-    Returns
-    -------
-    Path
-        The file.
+        Tried in this order.
 
     Raises
     ------
@@ -109,15 +103,44 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
     return path
 
 
-def verify(data: bytes | memoryview | Path, checksum: str) -> None:
-    """Check bytes, or those of a file, against ``"algorithm:hex digest"``.
+def _first(name: str, checksum: str, sources: Sequence[Source], path: Path) -> bytes:
+    reasons = []
+    for source in sources:
+        say(f"fetching {name} from {source.describe}")
+        try:
+            data = source.fetch()
+            verify(data, checksum)
+            return data
+        except Exception as error:  # one source may fail in any way, and the next one succeed
+            reasons.append(f"{source.describe}: {str(error) or repr(error)}")
+            say(f"no success with {reasons[-1]}")
+    raise DownloadError(
+        f"could not get {name}. Tried:\n"
+        + "".join(f"  - {reason}\n" for reason in reasons)
+        + f"Get the file elsewhere and place it by hand as {path} ({checksum}), or set {ENVIRONMENT} "
+        f"to a folder that has a file {name} with that checksum."
+    )
 
-    Raises
-    ------
-    ValueError
-        If they differ; the message has both digests and the number of bytes.
-    OSError
-        If the file cannot be read.
+
+def _require_writable(folder: Path) -> None:
+    """Raise DownloadError unless a folder takes files; remove what killed downloads left in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        sweep(folder)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise DownloadError(
+            f"cannot write to the data folder {folder}: {error}; make it a writable folder or set "
+            f"{ENVIRONMENT} to one"
+        ) from error
+
+
+# --- bytes -----------------------------------------------------------------------------------------------
+
+
+def verify(data: bytes | memoryview | Path, checksum: str) -> None:
+    """Raise ValueError unless bytes, or those of a file, have the checksum ``"algorithm:hex digest"``.
 
     Examples
     --------
@@ -137,31 +160,20 @@ def verify(data: bytes | memoryview | Path, checksum: str) -> None:
 
 
 def gunzip(packed: IO[bytes] | bytes, most: int = MOST) -> bytes:
-    """Unpack a gzip archive that is known to hold no more than `most` bytes.
-
-    Raises
-    ------
-    ValueError
-        If it holds more: a few kilobytes can unpack to all of the memory.
-    OSError, EOFError, zlib.error
-        If it is none, or is cut off or damaged.
-    """
+    """Unpack a gzip archive; raise ValueError if it has more than `most` bytes, as a few kilobytes may."""
     with gzip.open(io.BytesIO(packed) if isinstance(packed, bytes) else packed) as stream:
         return read_all(stream, most)
 
 
 def read_all(stream: IO[bytes] | io.BufferedIOBase, most: int) -> bytes:
-    """All bytes of a stream that is known to have no more than `most`.
-
-    Raises
-    ------
-    ValueError
-        If it has more.
-    """
+    """All bytes of an unpacked stream; raise ValueError if it has more than `most`."""
     content = stream.read(most + 1)
     if len(content) > most:
         raise ValueError(f"the archive unpacks to more than the {most} bytes expected of it")
     return content
+
+
+# --- mirrors ---------------------------------------------------------------------------------------------
 
 
 def http(
@@ -176,10 +188,9 @@ def http(
     transform : callable, optional
         Turns the bytes served into those of the final file, such as `gunzip`.
     timeout : float, optional
-        Seconds of silence after which it is given up; `TIMEOUT` if not given. It is given up after
-        `TOTAL_TIMEOUT`, too, as a mirror that sends a byte now and then is never silent.
+        Seconds of silence after which it is given up, `TIMEOUT` by default; in all it may take `TOTAL_TIMEOUT`.
     most : int, optional
-        Bytes after which it is given up, whatever length the mirror states.
+        Bytes after which it is given up.
     """
 
     def read(given_up: threading.Event) -> bytes:
@@ -194,31 +205,13 @@ def http(
 def fetched(
     client: "httpx2.Client", url: str, checksum: str | None, most: int, given_up: threading.Event
 ) -> bytes:
-    """The bytes of a URL, which go through a temporary file of pooch's that is gone afterwards.
+    """The bytes of a URL, at most `most` of them, through a temporary file of pooch, which verifies the checksum.
 
-    Parameters
-    ----------
-    client : httpx2.Client
-        It knows the certificates, proxies and timeouts.
-    url : str
-        The address.
-    checksum : str or None
-        What pooch verifies, if it is known.
-    most : int
-        Bytes after which it is given up, whatever length is stated.
-    given_up : threading.Event
-        Set when nobody waits for the bytes any more, see `within`.
-
-    Raises
-    ------
-    ValueError
-        If the bytes are too many, or not those of the checksum.
-    httpx2.HTTPError
-        If they cannot be had, or not all of them.
+    The client knows the certificates, proxies and timeouts; `given_up` is set when nobody waits any more.
     """
     import pooch
 
-    pooch.get_logger().setLevel(logging.WARNING)  # `say` tells what it would
+    pooch.get_logger().setLevel(logging.WARNING)  # `say` reports the progress
 
     # pooch's own downloader bounds neither the bytes nor the time in all.
     def download(url: str, path: str, _: object) -> None:
@@ -242,49 +235,14 @@ def fetched(
                     told, last = tenth, now
 
     with tempfile.TemporaryDirectory() as folder:
-        path = pooch.retrieve(url, checksum, "download", folder, downloader=download)
-        return Path(path).read_bytes()
-
-
-def _first(name: str, checksum: str, sources: Sequence[Source], path: Path) -> bytes:
-    reasons = []
-    for source in sources:
-        say(f"fetching {name} from {source.describe}")
-        try:
-            data = source.fetch()
-            verify(data, checksum)
-            return data
-        except Exception as error:  # whatever is wrong with one source, the next may do
-            reasons.append(f"{source.describe}: {str(error) or repr(error)}")
-            say(f"no success with {reasons[-1]}")
-    raise DownloadError(
-        f"could not get {name}. Tried:\n"
-        + "".join(f"  - {reason}\n" for reason in reasons)
-        + f"Get the file elsewhere and place it by hand as {path} ({checksum}), or set {ENVIRONMENT} "
-        f"to a folder that has a file {name} with that checksum."
-    )
-
-
-def _require_writable(folder: Path) -> None:
-    """Tell before any fetch that a folder cannot be written; what killed downloads left in it is removed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        sweep(folder)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise DownloadError(
-            f"cannot write to the data folder {folder}: {error}; make it a writable folder or set "
-            f"{ENVIRONMENT} to one"
-        ) from error
+        return Path(pooch.retrieve(url, checksum, "download", folder, downloader=download)).read_bytes()
 
 
 def within(seconds: float, work: Callable[[threading.Event], R]) -> R:
-    """What `work` returns or raises; it is left alone in its thread if that takes longer than `seconds`.
+    """The result of `work`, or its exception; TimeoutError if it takes longer, and then it is left in its thread.
 
-    A socket's timeout begins anew with each byte, also while a server sends headers or redirects, which cannot be
-    interrupted from outside.  The thread does not keep the process from ending; `work` gets an event that is set when
-    nobody waits for it any more.
+    A socket's timeout begins anew with each byte, and nothing interrupts a server that drips headers.  The thread does
+    not keep the process from ending; its event is set when nobody waits for it any more.
     """
     results: list[R] = []
     errors: list[BaseException] = []
@@ -305,8 +263,3 @@ def within(seconds: float, work: Callable[[threading.Event], R]) -> R:
     if not results:
         raise TimeoutError(f"it is not complete after {seconds:g} s")
     return results[0]
-
-
-def say(line: str) -> None:
-    """Tell the user one line on standard error."""
-    print(f"cdfsg: {line}", file=sys.stderr, flush=True)

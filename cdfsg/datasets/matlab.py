@@ -1,9 +1,8 @@
 """Arrays out of MATLAB's files, which scipy reads in a process of its own.
 
-scipy's reader is compiled code that believes what a file states: a damaged one can crash it, or have it make room for
-gigabytes.  So it runs in a child process of bounded memory and time, which gets the file's bytes and gives back arrays.
-That process runs this file as a script: it finds it wherever the package lies, and nothing of the user's own script,
-which may have no ``__main__`` guard, is run again.
+scipy's reader is compiled code that believes a file: a damaged one can crash it, or have it make room for gigabytes.
+So it runs in a child process of bounded memory and time, which runs this file as a script: nothing of the user's own
+script, which may have no ``__main__`` guard, is run again.
 """
 
 import io
@@ -40,15 +39,12 @@ def read_matlab(content: bytes, largest: Mapping[str, int]) -> dict[str, np.ndar
     Returns
     -------
     dict of str to ndarray
-        Those of the variables that the file has. What a damaged file gives need not have the shape or type that it
-        states.
+        Those variables that the file has; a damaged file may give another shape or type than it states.
 
     Raises
     ------
     ValueError
         If the file cannot be read in bounded memory and time, or a variable is no array of numbers or a larger one.
-    OSError
-        If no process can be started.
     """
     # -P keeps this file's neighbours from being taken for other modules.
     command = [sys.executable, "-P", "-W", "ignore", __file__, json.dumps(dict(largest))]
@@ -59,27 +55,27 @@ def read_matlab(content: bytes, largest: Mapping[str, int]) -> dict[str, np.ndar
         )
     except subprocess.TimeoutExpired as error:
         raise ValueError(f"it takes more than {TIMEOUT:g} s to read") from error
+    if done.returncode < 0:
+        raise ValueError(f"its reader crashed: {signal.strsignal(-done.returncode)}")
     if done.returncode:
-        raise ValueError(_reason(done))
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ValueError(lines[-1] if lines else f"its reader ended with {done.returncode}")
     try:
         with np.load(io.BytesIO(done.stdout), allow_pickle=False) as arrays:
             return dict(arrays)
-    except Exception as error:  # whatever a crash made of it, were its status lost
+    except Exception as error:  # a reader that crashed in silence may have left anything
         raise ValueError(f"its reader gave no arrays: {error}") from error
-
-
-def _reason(done: "subprocess.CompletedProcess[bytes]") -> str:
-    if done.returncode < 0:
-        return f"its reader crashed: {signal.strsignal(-done.returncode)}"
-    lines = done.stderr.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else f"its reader ended with {done.returncode}"
 
 
 def _child() -> None:
     """Read a file from standard input and write the arrays that are wanted to standard output."""
     from scipy.io import loadmat, whosmat
 
-    _limit_memory()
+    with suppress(ImportError, OSError, ValueError):  # no such limit on this system, or a lower one that holds already
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves no file behind
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     largest = json.loads(sys.argv[1])
     try:
         content = io.BytesIO(sys.stdin.buffer.read())
@@ -92,14 +88,6 @@ def _child() -> None:
         np.savez(sys.stdout.buffer, **{name: found[name] for name in largest if name in found})
     except Exception as error:  # a damaged file can raise nearly anything
         sys.exit(str(error) or repr(error))
-
-
-def _limit_memory() -> None:
-    with suppress(ImportError, OSError, ValueError):  # no such limit on this system, or a lower one that holds already
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves no file behind
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 if __name__ == "__main__":

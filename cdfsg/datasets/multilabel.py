@@ -1,4 +1,8 @@
-"""Readers of the two text formats in which multi-label data are published: LIBSVM's and Mulan's ARFF."""
+"""Readers of the two text formats in which multi-label data are published: LIBSVM's and Mulan's ARFF.
+
+scikit-learn reads LIBSVM's, too, but believes a file: it takes NaN, numbers as Python's source has them, rows and
+lines of any number and length, and does not say which line is wrong.
+"""
 
 import bz2
 from collections.abc import Callable, Iterator
@@ -7,9 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-_NUMERIC = ("numeric", "real", "integer")
 _WORD = 64  # characters per value that a line may have: a float32 with its index has 20 at most
-
 _Number = TypeVar("_Number", int, float)
 
 
@@ -25,9 +27,9 @@ def read_svm(
     ----------
     path : Path
     n_features, n_labels : int
-        What the file is known to have; larger indices are errors.
+        The numbers that the file is known to have.
     most_rows : int, optional
-        How many rows it is known not to exceed. A file packed to 1 kB can have millions.
+        The number of rows that it is known not to exceed.
 
     Returns
     -------
@@ -38,23 +40,16 @@ def read_svm(
     Raises
     ------
     ValueError
-        If a line is malformed, far too long or no plain text, there are too many, or the file cannot be unpacked;
+        If a line is malformed, far too long or not plain text, there are too many, or the file cannot be unpacked;
         the message names file and line.
     """
-    features: list[np.ndarray] = []
-    labels: list[np.ndarray] = []
-    for number, line in _lines(path, n_features + n_labels):
-        _require_room(path, number, len(features), most_rows)
-        try:
-            feature_row, label_row = _svm_row(line, n_features, n_labels)
-        except ValueError as error:
-            raise ValueError(
-                f"{path}, line {number}: {error}: expected 'label,label index:value index:value ...' with labels "
-                f"in 0..{n_labels - 1} and ascending indices in 1..{n_features}"
-            ) from None
-        features.append(feature_row)
-        labels.append(label_row)
-    return _stacked(path, features, labels)
+    expected = (
+        f"expected 'label,label index:value index:value ...' with labels in 0..{n_labels - 1} and ascending indices "
+        f"in 1..{n_features}"
+    )
+    lines = _lines(path, n_features + n_labels)
+    rows = _rows(path, lines, lambda line: _svm_row(line, n_features, n_labels), expected, most_rows)
+    return rows[:, :n_features], rows[:, n_features:].astype(np.uint8)
 
 
 def read_arff(
@@ -62,20 +57,8 @@ def read_arff(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read an ARFF file whose numeric attributes are features and whose {0,1} attributes are labels.
 
-    Rows may be dense (``0.25,0,1``) or sparse (``{0 0.25, 2 1}``).
-
-    Parameters
-    ----------
-    path : Path
-    n_features, n_labels : int
-        How many numeric and how many {0,1} attributes the file is known to have.
-    most_rows : int, optional
-        How many rows it is known not to exceed.
-
-    Returns
-    -------
-    features, labels
-        As of `read_svm`; both in the order of the file.
+    Rows may be dense (``0.25,0,1``) or sparse (``{0 0.25, 2 1}``). Parameters and results are those of `read_svm`,
+    the columns in the order of the file.
 
     Raises
     ------
@@ -92,106 +75,70 @@ def read_arff(
             f"{path}: declares {declared[0]} numeric and {declared[1]} {{0,1}} attributes: "
             f"expected {n_features} and {n_labels}"
         )
+    expected = (
+        f"expected {len(is_label)} numbers separated by commas, or pairs '{{position value, ...}}' with positions in "
+        f"0..{len(is_label) - 1}; 0 or 1 for each label"
+    )
+    rows = _rows(path, content, lambda line: _arff_row(line, is_label), expected, most_rows)
+    return rows[:, ~is_label], rows[:, is_label].astype(np.uint8)
+
+
+def _rows(
+    path: Path, lines: Iterator[tuple[int, str]], parse: Callable[[str], np.ndarray], expected: str,
+    most_rows: int | None,
+) -> np.ndarray:  # fmt: skip
     rows: list[np.ndarray] = []
-    for number, line in content:
-        _require_room(path, number, len(rows), most_rows)
+    for number, line in lines:
+        where = f"{path}, line {number}"
+        if len(rows) == most_rows:
+            raise ValueError(f"{where}: row {len(rows) + 1}: expected {most_rows} at most; is it another file?")
         try:
-            rows.append(_arff_row(line, is_label))
+            rows.append(parse(line))
         except ValueError as error:
-            raise ValueError(
-                f"{path}, line {number}: {error}: expected {len(is_label)} numbers separated by commas, or pairs "
-                f"'{{position value, ...}}' with positions in 0..{len(is_label) - 1}; 0 or 1 for each label"
-            ) from None
-    table = np.array(rows).reshape(-1, len(is_label))
-    return _stacked(path, list(table[:, ~is_label]), list(table[:, is_label].astype(np.uint8)))
-
-
-def _require_room(path: Path, number: int, rows: int, most_rows: int | None) -> None:
-    if rows == most_rows:
-        raise ValueError(f"{path}, line {number}: row {rows + 1}: expected {most_rows} at most; is it another file?")
+            raise ValueError(f"{where}: {error}: {expected}") from None
+    if not rows:
+        raise ValueError(f"{path}: has no rows: expected one per sample; get it anew")
+    return np.array(rows)
 
 
 def _lines(path: Path, values: int) -> Iterator[tuple[int, str]]:
     """Numbered lines, of `values` values at most; never more than a line is in memory."""
     number, longest = 0, _WORD * (values + 16)
-    unpack = bz2.open if path.suffix == ".bz2" else open
+    packed = path.suffix == ".bz2"
     try:
-        with unpack(path, "rt", encoding="ascii") as stream:
+        with (bz2.open if packed else open)(path, "rt", encoding="ascii") as stream:
             while line := stream.readline(longest + 1):
                 number += 1
+                where = f"{path}, line {number}"
                 if len(line) > longest:
                     raise ValueError(
-                        f"{path}, line {number}: more than {longest} characters: expected {values} values at most; "
-                        "get it anew"
+                        f"{where}: more than {longest} characters: expected {values} values at most; get it anew"
                     )
                 if not line.rstrip("\n").replace("\t", " ").isprintable():
-                    raise ValueError(f"{path}, line {number}: a control character: expected plain text; get it anew")
+                    raise ValueError(f"{where}: a control character: expected plain text; get it anew")
                 yield number, line
     # A file that is cut off gives EOFError, one that is no archive OSError.
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{path}, after line {number}: cannot be read any further: {error}: expected a complete text file"
-            + (" packed with bzip2" if path.suffix == ".bz2" else "")
-            + "; get it anew"
+            f"{' packed with bzip2' if packed else ''}; get it anew"
         ) from error
 
 
-def _svm_row(line: str, n_features: int, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+def _svm_row(line: str, n_features: int, n_labels: int) -> np.ndarray:
     fields = line.split()
     names = fields.pop(0) if fields and ":" not in fields[0] else ""
     positions = _indices(names.split(",") if names else [], n_labels, first=0, kind="label")
     pairs = [field.split(":") for field in fields]
-    wrong = next((field for field, pair in zip(fields, pairs, strict=True) if len(pair) != 2), None)
-    if wrong is not None:
-        raise ValueError(f"{wrong!r} is not index:value")
+    if wrong := [field for field, pair in zip(fields, pairs, strict=True) if len(pair) != 2]:
+        raise ValueError(f"{wrong[0]!r} is not index:value")
     columns = _indices([index for index, _ in pairs], n_features, first=1, kind="index")
     if (np.diff(columns) <= 0).any():
         raise ValueError("the indices do not ascend")
-    features, labels = np.zeros(n_features, np.float32), np.zeros(n_labels, np.uint8)
-    features[columns] = _numbers([value for _, value in pairs])
-    labels[positions] = 1
-    return features, labels
-
-
-def _indices(words: list[str], count: int, first: int, kind: str) -> np.ndarray:
-    """Positions from 0 of numbers that count from `first`."""
-    try:
-        numbers = [_plain(int, word) for word in words]
-    except ValueError:
-        raise ValueError(f"{kind} {_culprit(words, int)!r} is not a whole number") from None
-    # Before they become an array, as a number may have any length.
-    outside = next((word for word, n in zip(words, numbers, strict=True) if not first <= n < first + count), None)
-    if outside is not None:
-        raise ValueError(f"{kind} {outside} is out of range")
-    return np.array(numbers, dtype=np.int64) - first
-
-
-def _numbers(words: list[str]) -> np.ndarray:
-    try:
-        exact = np.array([_plain(float, word) for word in words], dtype=np.float64)
-    except ValueError:
-        raise ValueError(f"value {_culprit(words, float)!r} is not a number") from None
-    fits = np.abs(exact) <= np.finfo(np.float32).max  # false for NaN, too
-    if not fits.all():
-        raise ValueError(f"value {words[int(fits.argmin())]!r} is not a finite float32")
-    return exact.astype(np.float32)
-
-
-def _plain(convert: Callable[[str], _Number], word: str) -> _Number:
-    """A number as files have it, and not as Python's source may have it."""
-    if "_" in word:
-        raise ValueError(word)
-    return convert(word)
-
-
-def _culprit(words: list[str], convert: Callable[[str], float]) -> str:
-    """The word that cannot be converted; looked for only when one is known to be there."""
-    for word in words:
-        try:
-            _plain(convert, word)
-        except ValueError:
-            return word
-    return ""
+    row = np.zeros(n_features + n_labels, np.float32)
+    row[columns] = _numbers([value for _, value in pairs])
+    row[n_features + positions] = 1
+    return row
 
 
 def _arff_header(path: Path, content: Iterator[tuple[int, str]]) -> np.ndarray:
@@ -204,7 +151,7 @@ def _arff_header(path: Path, content: Iterator[tuple[int, str]]) -> np.ndarray:
         if keyword == "@attribute":
             kind = line[line.index("{") :] if line.endswith("}") and "{" in line else line.split()[-1]
             kind = kind.replace(" ", "").lower()
-            if kind not in (*_NUMERIC, "{0,1}"):
+            if kind not in ("numeric", "real", "integer", "{0,1}"):
                 raise ValueError(f"{path}, line {number}: attribute of type {kind!r}: expected numeric or {{0,1}}")
             is_label.append(kind == "{0,1}")
         elif keyword != "@relation":
@@ -242,7 +189,27 @@ def _sparse_row(line: str, size: int) -> np.ndarray:
     return row
 
 
-def _stacked(path: Path, features: list[np.ndarray], labels: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    if not features:
-        raise ValueError(f"{path}: has no rows: expected one per sample; get it anew")
-    return np.array(features), np.array(labels)
+def _indices(words: list[str], count: int, first: int, kind: str) -> np.ndarray:
+    """Positions from 0 of numbers that count from `first`."""
+    numbers = [_number(int, word, kind, "a whole number") for word in words]
+    for word, number in zip(words, numbers, strict=True):  # before they become an array: they may have any length
+        if not first <= number < first + count:
+            raise ValueError(f"{kind} {word} is out of range")
+    return np.array(numbers, dtype=np.int64) - first
+
+
+def _numbers(words: list[str]) -> np.ndarray:
+    exact = np.array([_number(float, word, "value", "a number") for word in words], dtype=np.float64)
+    fits = np.abs(exact) <= np.finfo(np.float32).max  # false for NaN, too
+    if not fits.all():
+        raise ValueError(f"value {words[int(fits.argmin())]!r} is not a finite float32")
+    return exact.astype(np.float32)
+
+
+def _number(convert: Callable[[str], _Number], word: str, kind: str, expected: str) -> _Number:
+    try:
+        if "_" in word:  # as in Python's source, and in no file
+            raise ValueError
+        return convert(word)
+    except ValueError:
+        raise ValueError(f"{kind} {word!r} is not {expected}") from None

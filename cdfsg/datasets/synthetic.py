@@ -80,8 +80,8 @@ def make_views(
     sizes, rho = tuple(sizes), np.asarray(correlations, dtype=np.float64)
     rng = np.random.default_rng(seed)
     latent = rng.standard_normal((n_samples, len(rho) + sum(sizes)))
-    if exact:
-        latent = _whitened(latent)
+    if exact:  # centred, the covariance (over N) the identity
+        latent = np.sqrt(n_samples) * np.linalg.qr(latent - latent.mean(axis=0))[0]
     shared, own = latent[:, : len(rho)], latent[:, len(rho) :]
     columns = []
     for view in np.split(own, np.cumsum(sizes)[:-1], axis=1):
@@ -90,30 +90,22 @@ def make_views(
         z[:, : len(rho)] += np.sqrt(rho) * shared
         columns.append(z @ _mixing(view.shape[1], condition, rng).T)
     data = np.hstack(columns) + offset * rng.standard_normal(sum(sizes))
-    return Views(
-        name=name,
-        data=data,
-        sizes=sizes,
-        scale=1.0,
-        centred=True,
-        provenance=Provenance(
-            f"make_views({n_samples}, {sizes}, {rho.tolist()}, {seed}, exact={exact}, "
-            f"condition={condition}, offset={offset})",
-            "sha256:" + hashlib.sha256(data.tobytes()).hexdigest(),
-            "synthetic",
-        ),
+    source = (
+        f"make_views({n_samples}, {sizes}, {rho.tolist()}, {seed}, exact={exact}, condition={condition}, "
+        f"offset={offset})"
     )
+    provenance = Provenance(source, f"sha256:{hashlib.sha256(data.tobytes()).hexdigest()}", "synthetic")
+    return Views(name, data, sizes, 1.0, centred=True, provenance=provenance)
 
 
 def load_synthetic() -> Views:
-    """Small fixed data: 4,000 x (12 + 10), sample canonical correlations exactly `CORRELATIONS`.
-
-    Returns
-    -------
-    Views
-        See `make_views`; mixing matrices of condition number 5, means of the order of 1.
-    """
+    """Small fixed data of `make_views`: 4,000 x (12 + 10), sample canonical correlations exactly `CORRELATIONS`."""
     return make_views(4000, (12, 10), CORRELATIONS, seed=0, exact=True, condition=5.0, offset=1.0)
+
+
+def _mixing(size: int, condition: float, rng: np.random.Generator) -> np.ndarray:
+    left, right = (np.linalg.qr(rng.standard_normal((size, size)))[0] for _ in range(2))
+    return (left * np.geomspace(1, 1 / condition, size)) @ right
 
 
 def _check(
@@ -135,25 +127,11 @@ def _check(
         )
     if not isinstance(exact, bool | np.bool_):
         raise ValueError(f"exact={exact!r}: expected True or False")
-    if exact and n_samples <= len(rho) + sum(sizes):
+    if exact and n_samples <= (needed := len(rho) + sum(sizes)):
         raise ValueError(
             f"n_samples={n_samples}: an exact sample of {sum(sizes)} columns and {len(rho)} correlations "
-            f"needs more than {len(rho) + sum(sizes)} rows; draw more or set exact=False"
+            f"needs more than {needed} rows; draw more or set exact=False"
         )
-    if not (is_real(condition) and np.isfinite(condition) and condition >= 1):
-        raise ValueError(f"condition={condition!r}: expected a finite number of at least 1")
-    if not (is_real(offset) and np.isfinite(offset) and offset >= 0):
-        raise ValueError(f"offset={offset!r}: expected a finite number of at least 0")
-
-
-def _whitened(sample: np.ndarray) -> np.ndarray:
-    """Centre the sample and make its covariance (over N) the identity, within its column space."""
-    q = np.linalg.qr(sample - sample.mean(axis=0))[0]
-    whitened: np.ndarray = np.sqrt(len(sample)) * q
-    return whitened
-
-
-def _mixing(size: int, condition: float, rng: np.random.Generator) -> np.ndarray:
-    left, right = (np.linalg.qr(rng.standard_normal((size, size)))[0] for _ in range(2))
-    mixing: np.ndarray = (left * np.geomspace(1, 1 / condition, size)) @ right
-    return mixing
+    for name, value, least in (("condition", condition, 1), ("offset", offset, 0)):
+        if not (is_real(value) and np.isfinite(value) and value >= least):
+            raise ValueError(f"{name}={value!r}: expected a finite number of at least {least}")

@@ -8,12 +8,7 @@ import numpy as np
 
 
 def arrays(pickled: bytes) -> Any:
-    """Lists, tuples, dictionaries, words and numbers of a pickle, with the numpy arrays in them.
-
-    Parameters
-    ----------
-    pickled : bytes
-        As Python 2 wrote it, whose byte strings survive as latin1.
+    """Lists, tuples, dictionaries, strings and numbers of a pickle of Python 2, with the numpy arrays in them.
 
     Raises
     ------
@@ -24,10 +19,7 @@ def arrays(pickled: bytes) -> Any:
 
 
 class _ArrayUnpickler(pickle._Unpickler):
-    """Of the two unpicklers that Python has, the one written in Python.
-
-    The other makes room for whatever number of objects a pickle states.
-    """
+    """The unpickler written in Python; the other makes room for any number of objects that a pickle states."""
 
     _ADMITTED = {
         # What arrays themselves name.  One of any shape will do, as it gets its own with its content, and there is no
