@@ -4,6 +4,7 @@ import hashlib
 import os
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -33,9 +34,8 @@ CARDINALITY = 4.376
 CHECKSUM = "sha256:783a06d0dad8e341748e6562d842a0432920836166ffc5812458b4dd979b8400"
 """Of the values of the rows used, as float32, the features before the labels."""
 
-FILE = "mediamill.bits"
+FILE = "mediamill.bits"  # small, with all rows, see `cdfsg.datasets.mediamill_files`
 FILE_CHECKSUM = "sha256:1e610f0e30c3c0750e14e87e4ca380ea35bb0668ede378a4e680b517a02c0789"
-"""Of the small file that has all rows, see `cdfsg.datasets.mediamill_files`."""
 
 FILES = ("train-exp1.svm.bz2", "test-exp1.svm.bz2")
 MIRRORS = ("https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel/mediamill/",)
@@ -66,10 +66,10 @@ def load_mediamill() -> Views:
     2. the file ``mediamill.bits`` (14 MB) in `cdfsg.datasets.download.data_dir`, made there on first
        use from LIBSVM's two files, placed there by hand or fetched, or from the archive of an early
        release of the package scikit-multilearn (33 MB);
-    3. if it cannot be had, a surrogate (see `cdfsg.datasets.mediamill_surrogate`). Standard error
+    3. if it cannot be fetched, a surrogate (see `cdfsg.datasets.mediamill_surrogate`). Standard error
        says so, and neither this process nor one that it starts tries to fetch the files again.
 
-    The original is recognised by the checksum of its values, whichever way they came. Other values are
+    The original is recognised by the checksum of its values in any of these files. Other values are
     never called original, however near they are: standard error says how they differ, if the original
     is at hand.
 
@@ -96,34 +96,7 @@ def load_mediamill() -> Views:
     return _named(path) if path else _fetched()
 
 
-def check_facts(data: np.ndarray, source: str) -> None:
-    """Check features and labels side by side against what is published of Mediamill.
-
-    Raises
-    ------
-    ValueError
-        If the number of rows, or of labels per row, is another one.
-    """
-    if len(data) != ROWS:
-        raise ValueError(f"{source}: {len(data)} rows: expected {ROWS}; {_REMEDY}")
-    cardinality = data[:, FEATURES:].sum(dtype=np.float64) / ROWS
-    if round(cardinality, 3) != CARDINALITY:
-        raise ValueError(
-            f"{source}: {cardinality:.3f} labels per row: expected {CARDINALITY}; the file is cut off or of other "
-            f"data; {_REMEDY}"
-        )
-
-
-def difference(found: np.ndarray, original: np.ndarray) -> str:
-    """How features and labels side by side differ from the original ones, in words."""
-    if found.shape != original.shape:
-        return f"{len(found)} rows in place of {len(original)}"
-    apart = np.abs(found - original)
-    features, labels = apart[:, :FEATURES], apart[:, FEATURES:]
-    return (
-        f"{np.count_nonzero(features)} of {features.size} features differ, by at most {features.max():.2g}, "
-        f"and {np.count_nonzero(labels)} of {labels.size} labels"
-    )
+# --- the user's files ------------------------------------------------------------------------------------
 
 
 def _named(path: Path) -> Views:
@@ -138,12 +111,8 @@ def _named(path: Path) -> Views:
         )
     if path.suffix == ".arff":
         return _judged(_parsed([path]), path.name)
-    if path.suffix == ".npz":
-        return _from_npz(path)
-    raise ValueError(f"{ENVIRONMENT}={path}: expected a folder, an .arff or an .npz file; {_REMEDY}")
-
-
-def _from_npz(path: Path) -> Views:
+    if path.suffix != ".npz":
+        raise ValueError(f"{ENVIRONMENT}={path}: expected a folder, an .arff or an .npz file; {_REMEDY}")
     features, labels = read_npz(path)
     if features.dtype.kind not in "iu":
         return _judged(joined(features, labels), path.name)
@@ -154,7 +123,7 @@ def _from_npz(path: Path) -> Views:
 
 
 def _judged(data: np.ndarray, name: str) -> Views:
-    """The views of a user's file; values other than the original ones are told."""
+    """The views of a user's file; how its values differ from the original ones is said."""
     views = _views(data, f"Mediamill, {name}")
     if views.provenance.kind == "original":
         return views
@@ -163,9 +132,21 @@ def _judged(data: np.ndarray, name: str) -> Views:
     if original.is_file():
         with suppress(ValueError):
             verify(original, FILE_CHECKSUM)
-            how = difference(data, decode(original.read_bytes()))
+            how = _difference(data, decode(original.read_bytes()))
     say(f"{name} is not the original Mediamill: {how}")
     return _views(data, f"altered Mediamill, {name}")
+
+
+def _difference(found: np.ndarray, original: np.ndarray) -> str:
+    """How features and labels side by side differ from the original ones, in words."""
+    if found.shape != original.shape:
+        return f"{len(found)} rows in place of {len(original)}"
+    apart = np.abs(found - original)
+    features, labels = apart[:, :FEATURES], apart[:, FEATURES:]
+    return (
+        f"{np.count_nonzero(features)} of {features.size} features differ, by at most {features.max():.2g}, "
+        f"and {np.count_nonzero(labels)} of {labels.size} labels"
+    )
 
 
 def _views(data: np.ndarray, source: str) -> Views:
@@ -185,17 +166,23 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _read(paths: list[Path]) -> np.ndarray:
+    """Features and labels from text files; ValueError unless they have the published size and label cardinality."""
     say(f"parsing {' and '.join(path.name for path in paths)}, some 10 s once")
-    data = from_text(paths)
-    check_facts(data, " and ".join(map(str, paths)))
+    data, source = from_text(paths), " and ".join(map(str, paths))
+    if len(data) != ROWS:
+        raise ValueError(f"{source}: {len(data)} rows: expected {ROWS}; {_REMEDY}")
+    cardinality = data[:, FEATURES:].sum(dtype=np.float64) / ROWS
+    if round(cardinality, 3) != CARDINALITY:
+        raise ValueError(
+            f"{source}: {cardinality:.3f} labels per row: expected {CARDINALITY}; the file is cut off or of other "
+            f"data; {_REMEDY}"
+        )
     return data
 
 
 def _parsed(paths: list[Path]) -> np.ndarray:
-    """What text files have, or what an earlier call made of the same bytes."""
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.read_bytes())
+    """Features and labels from text files, or from what an earlier call kept of the same bytes."""
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths))
     made: list[np.ndarray] = []
 
     def make() -> np.ndarray:
@@ -231,12 +218,12 @@ def _fetched() -> Views:
         os.environ[ENVIRONMENT] = SURROGATE
         return surrogate(USED)
     for other in others:
-        say(f"LIBSVM's files are not the original Mediamill: {difference(other, data)}")
+        say(f"LIBSVM's files are not the original Mediamill: {_difference(other, data)}")
     return _views(data, f"Mediamill, {FILE}")
 
 
 def _sources(others: list[np.ndarray]) -> list[Source]:
-    """Ways to the small file; what LIBSVM's files have is added to `others` if it is not the original."""
+    """Ways to the small file; values of LIBSVM's files that are not the original ones are added to `others`."""
 
     def packed(data: np.ndarray) -> bytes:
         try:
@@ -255,12 +242,12 @@ def _sources(others: list[np.ndarray]) -> list[Source]:
             data = _read(trial)
         try:
             return packed(data)
-        except ValueError:  # the best that there is, if the package cannot be had
+        except ValueError:  # kept as second best, in case the package cannot be fetched
             for name, content in zip(FILES, contents, strict=True):
                 write_atomically(data_dir() / name, content)
             raise
 
-    paths = _files_in(data_dir())
-    by_hand = [Source(f"{FILES[0]} and {FILES[1]} in the data folder", lambda: packed(_parsed(paths)))]
-    mirrors = [Source(mirror, lambda mirror=mirror: served(mirror)) for mirror in MIRRORS]  # type: ignore[misc]
-    return [*(by_hand if paths else []), *mirrors, PACKAGE]
+    sources = [Source(mirror, partial(served, mirror)) for mirror in MIRRORS]
+    if paths := _files_in(data_dir()):
+        sources.insert(0, Source(f"{FILES[0]} and {FILES[1]} in the data folder", lambda: packed(_parsed(paths))))
+    return [*sources, PACKAGE]

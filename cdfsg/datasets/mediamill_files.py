@@ -40,13 +40,7 @@ def joined(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def encode(data: np.ndarray) -> bytes:
-    """Our own file of features and labels side by side.
-
-    Raises
-    ------
-    ValueError
-        If a feature is no whole number of millionths, or not in the range that a file can have.
-    """
+    """Our own file of features and labels side by side; ValueError if it cannot hold a feature exactly."""
     features, labels = data[:, :FEATURES], data[:, FEATURES:]
     steps = np.rint(features.astype(np.float64) * _STEPS)
     if not (steps.min() >= 0 and steps.max() < 1 << 20 and ((steps / _STEPS).astype(np.float32) == features).all()):
@@ -89,18 +83,10 @@ def from_text(paths: list[Path]) -> np.ndarray:
 
 
 def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels from an ``.npz`` file.
+    """Features, shape (N, 120), and labels, uint8 of shape (N, 101), from an ``.npz`` file.
 
-    Parameters
-    ----------
-    path : Path
-        Has ``features``, shape (N, 120), and ``labels``: zeros and ones of shape (N, 101), or the
-        same packed into bits along the rows (``numpy.packbits``) with their number as ``n_labels``.
-
-    Returns
-    -------
-    features : ndarray, shape (N, 120)
-    labels : ndarray of uint8, shape (N, 101)
+    The file has ``features`` and ``labels``; the labels may be packed into bits along the rows (``numpy.packbits``)
+    with their number as ``n_labels``.
 
     Raises
     ------
@@ -136,7 +122,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     if member.file_size > _LARGEST:
         raise ValueError(f"{name} has {member.file_size} bytes, more than the {_LARGEST} expected of it")
     with archive.open(member) as stream:
-        content = io.BytesIO(stream.read(member.file_size))  # without a number, all that there is would be unpacked
+        content = io.BytesIO(stream.read(member.file_size))  # without a number, the whole member would be unpacked
     version = np.lib.format.read_magic(content)
     if version != (1, 0):
         raise ValueError(f"{name} is in version {version} of the npy format, expected (1, 0)")
@@ -145,5 +131,4 @@ def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     if dtype.kind not in "biuf" or stated != there:
         raise ValueError(f"{name} is {dtype} of shape {shape} in {there} bytes, expected numbers in {stated}")
     content.seek(0)
-    array: np.ndarray = np.lib.format.read_array(content, allow_pickle=False)
-    return array
+    return np.lib.format.read_array(content, allow_pickle=False)

@@ -1,4 +1,4 @@
-"""Data that stand in for Mediamill where it cannot be had, drawn to have its published statistics."""
+"""Data that stand in for Mediamill where it cannot be fetched, drawn to have its published statistics."""
 
 import hashlib
 import tomllib
@@ -28,20 +28,10 @@ def surrogate(n_samples: int) -> Views:
     groups of labels share a factor. The features mix the whitened labels with normal noise such that
     the *sample* has the wanted canonical correlations and correlation spectrum.
 
-    What is drawn was measured against what is wanted (``mediamill_facts.toml``), for 43,900 rows:
-
-    * share of rows with each label: off by at most 0.00002 (half a row); 4.373 labels per row, as in
-      the facts (4.376 in all of Mediamill), and 0.4 % of the rows without any;
-    * canonical correlations: off by at most 0.0002, which is the last of them, wanted to be 0;
-    * eigenvalues of the features' correlation matrix: off by at most 0.0002, or 0.03 %;
-    * ten largest eigenvalues of the labels' correlation matrix: 4.77, 3.09, 2.63, 2.48, 2.25, 2.18,
-      2.11, 2.00, 1.92, 1.89, each within 1 %; the smallest is 0.11, whereas the real labels are
-      linearly dependent;
-    * features: mean 0.5 and standard deviation 0.2 by choice, as their scale is not among the facts;
-      1.2 % of the values lie outside [0, 1].
-
-    Not imitated: which label goes with which, how features are distributed beyond their
-    correlations, and anything about the order of the rows.
+    At 43,900 rows the shares of labels are those of ``mediamill_facts.toml`` up to half a row, the canonical
+    correlations up to 0.0002, the eigenvalues of the features' correlations up to 0.03 %, the ten largest ones of the
+    labels' within 1 %. The features' mean 0.5 and deviation 0.2 are chosen. Not imitated: which label goes with which,
+    and the order of the rows.
 
     Parameters
     ----------
@@ -55,24 +45,14 @@ def surrogate(n_samples: int) -> Views:
         ``surrogate``.
     """
     facts = tomllib.loads(FACTS.read_text(encoding="utf-8"))
-    labels_rng, noise_rng, mixing_rng = (
-        np.random.Generator(np.random.PCG64([SEED, stream])) for stream in STREAMS
-    )
+    labels_rng, noise_rng, mixing_rng = (np.random.Generator(np.random.PCG64([SEED, k])) for k in STREAMS)
     labels = _labels(n_samples, facts, labels_rng)
     features = _features(labels, facts, noise_rng, mixing_rng)
     data = np.hstack([features, labels]).astype(np.float32)
-    return Views(
-        name="mediamill",
-        data=data,
-        sizes=(features.shape[1], labels.shape[1]),
-        scale=1.0,
-        centred=True,
-        provenance=Provenance(
-            f"surrogate of Mediamill with its label frequencies, spectra and canonical correlations, seed {SEED}",
-            "sha256:" + hashlib.sha256(data.tobytes()).hexdigest(),
-            "surrogate",
-        ),
-    )
+    source = f"surrogate of Mediamill with its label frequencies, spectra and canonical correlations, seed {SEED}"
+    provenance = Provenance(source, f"sha256:{hashlib.sha256(data.tobytes()).hexdigest()}", "surrogate")
+    sizes = (features.shape[1], labels.shape[1])
+    return Views("mediamill", data, sizes, 1.0, centred=True, provenance=provenance)
 
 
 def _labels(n_samples: int, facts: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
@@ -95,39 +75,29 @@ def _features(
 ) -> np.ndarray:
     n_samples, n_labels = labels.shape
     spectrum = np.array(facts["feature_spectrum"])
-    rho = np.array(facts["canonical_correlations"])
+    n_features, rho = len(spectrum), np.array(facts["canonical_correlations"])
     label_variates = _whitened(labels)
-    own = noise_rng.standard_normal((n_samples, len(spectrum)))
+    own = noise_rng.standard_normal((n_samples, n_features))
     own -= label_variates @ (label_variates.T @ own / n_samples)
     variates = _whitened(own)
     variates[:, :n_labels] *= np.sqrt(1 - rho**2)
     variates[:, :n_labels] += rho * label_variates
+    # Principal components by canonical variates, large near the diagonal: as in the real data, the variates of high
+    # correlation lie mostly, but not only, in the leading components.
+    distance = np.abs(np.subtract.outer(np.arange(n_features), np.arange(n_features)))
+    weight = np.exp(-distance / facts["placement_width"])
+    q, r = np.linalg.qr(weight * mixing_rng.standard_normal((n_features, n_features)))
     # Rows of the mixing matrix: what each canonical variate adds to the features.
-    mixing = _placement(len(spectrum), facts, mixing_rng).T * np.sqrt(spectrum * len(spectrum) / spectrum.sum())
+    mixing = (q * np.sign(np.diag(r))).T * np.sqrt(spectrum * n_features / spectrum.sum())
     features = variates @ (mixing @ hadamard_120().T / np.sqrt(120))
-    quantised: np.ndarray = np.rint((MEAN + DEVIATION * features) / GRID) * GRID
-    return quantised
+    return np.rint((MEAN + DEVIATION * features) / GRID) * GRID
 
 
 def _whitened(sample: np.ndarray) -> np.ndarray:
     """Centre the columns and make their covariance (over N) the identity, turning them as little as possible."""
     centred = sample - sample.mean(axis=0)
     # The symmetric root is unique, whereas the signs of other factors depend on the LAPACK at hand.
-    whitened: np.ndarray = centred @ inv_sqrt(centred.T @ centred / len(centred))
-    return whitened
-
-
-def _placement(size: int, facts: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
-    """Orthogonal matrix, principal components by canonical variates: large near its diagonal.
-
-    As in the real data, the variates of high correlation lie mostly, but not only, in the leading
-    principal components.
-    """
-    distance = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
-    weight = np.exp(-distance / facts["placement_width"])
-    q, r = np.linalg.qr(weight * rng.standard_normal((size, size)))
-    placement: np.ndarray = q * np.sign(np.diag(r))
-    return placement
+    return centred @ inv_sqrt(centred.T @ centred / len(centred))
 
 
 def hadamard_120() -> np.ndarray:

@@ -80,7 +80,8 @@ def read_arff(
         f"0..{len(is_label) - 1}; 0 or 1 for each label"
     )
     rows = _rows(path, content, lambda line: _arff_row(line, is_label), expected, most_rows)
-    return rows[:, ~is_label], rows[:, is_label].astype(np.uint8)
+    features, labels = (np.compress(chosen, rows, axis=1) for chosen in (~is_label, is_label))
+    return features, labels.astype(np.uint8)
 
 
 def _rows(

@@ -38,12 +38,10 @@ def load_nmnist() -> Views:
     (``mnist-with-awgn.mat``, ``mnist-with-motion-blur.mat``,
     ``mnist-with-reduced-contrast-and-awgn.mat``), they are read, and the kind is ``original``.
 
-    Otherwise the views are made from MNIST, see `degraded`, and the kind is ``derived``. That takes
-    some seconds once; the result, 141 MB, is kept in `cdfsg.datasets.download.data_dir` and mapped
-    into memory, so that processes share it. It is verified by checksum at each load and made anew if
-    it is damaged. The noise is drawn in float64 by PCG64 and rounded to bytes, so differences in the
-    last digits between machines vanish; should a later numpy draw other normal numbers, an error says
-    so rather than other data be used.
+    Otherwise the views are made from MNIST in some seconds, see `degraded`, and the kind is ``derived``.
+    The result, 141 MB, is kept in `cdfsg.datasets.download.data_dir`, verified by checksum at each load, and
+    mapped into memory, so that processes share it. Rounded to bytes, it is the same on all machines; should a
+    later numpy draw other normal numbers, an error says so.
 
     Returns
     -------
@@ -55,7 +53,7 @@ def load_nmnist() -> Views:
     Raises
     ------
     DownloadError
-        If MNIST cannot be had.
+        If MNIST cannot be fetched.
     FileNotFoundError, ValueError
         If a published file is missing or is not what it should be, or if this numpy draws other noise.
 
@@ -74,8 +72,8 @@ def degraded(images: np.ndarray, literal: bool = False) -> np.ndarray:
 
     Its authors describe n-MNIST in words: (1) white Gaussian noise with a signal-to-noise ratio of
     9.5; (2) linear motion by 5 pixels at 15 degrees counter-clockwise; (3) the contrast range halved
-    and noise with a ratio of 12. What they leave open is decided by the mean and standard deviation of
-    all pixels in [0, 1] of their published files, as other users print them for normalisation:
+    and noise with a ratio of 12. The mean and standard deviation of all pixels in [0, 1] of their published files
+    decide the rest:
 
     ===================  ===============  ==============  ==============
     pixels               published files  here            if `literal`
@@ -128,28 +126,17 @@ def degraded(images: np.ndarray, literal: bool = False) -> np.ndarray:
 def with_noise(images: np.ndarray, decibels: float, rng: np.random.Generator, measured: bool) -> np.ndarray:
     """Images plus white Gaussian noise of a given signal-to-noise ratio, neither rounded nor clipped.
 
-    Parameters
-    ----------
-    images : ndarray of float64, shape (N, height, width)
-        Pixels in 0..255.
-    decibels : float
-        Ten times the decimal logarithm of the power of the signal over the variance of the noise.
-    rng : numpy.random.Generator
-        Gives one normal number per pixel, in the order of the pixels.
-    measured : bool
-        Whether the power is the mean square of each image; else it is that of an all-white image.
+    The power of the signal is the mean square of each image, or that of an all-white image if it is not measured.
     """
     power = (images**2).mean(axis=(1, 2), keepdims=True) if measured else _WHITE**2
-    noisy: np.ndarray = images + np.sqrt(power * 10 ** (-decibels / 10)) * rng.standard_normal(images.shape)
-    return noisy
+    return images + np.sqrt(power * 10 ** (-decibels / 10)) * rng.standard_normal(images.shape)
 
 
 def blurred(images: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     """Correlate each image with a kernel, black beyond the border (MATLAB's ``imfilter``)."""
     from scipy import ndimage
 
-    result: np.ndarray = ndimage.correlate(images, kernel[np.newaxis], mode="constant", cval=0.0)
-    return result
+    return ndimage.correlate(images, kernel[np.newaxis], mode="constant", cval=0.0)
 
 
 def motion_kernel(length: float, degrees: float) -> np.ndarray:
@@ -164,11 +151,6 @@ def motion_kernel(length: float, degrees: float) -> np.ndarray:
         Of the motion in pixels, at least 1.
     degrees : float
         Its angle, counter-clockwise from the horizontal as seen on the image, at least 0 and below 90.
-
-    Returns
-    -------
-    ndarray of float64
-        Just large enough for all positive weights; symmetric under a rotation by 180 degrees.
     """
     if not (length >= 1 and 0 <= degrees < 90):
         raise ValueError(f"length={length}, degrees={degrees}: expected at least 1, and an angle in [0, 90)")
@@ -176,9 +158,7 @@ def motion_kernel(length: float, degrees: float) -> np.ndarray:
     cos, sin = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
     # One half of the line, seen from the centre; y counts upwards.
     tolerance = length * np.finfo(float).eps  # keeps a row or column that only rounding would add out
-    x, y = np.meshgrid(
-        np.arange(int(half * cos + 1 - tolerance) + 1), np.arange(int(half * sin + 1 - tolerance) + 1)
-    )
+    x, y = np.meshgrid(*(np.arange(int(half * part + 1 - tolerance) + 1) for part in (cos, sin)))
     across = y * cos - x * sin
     # The end counts for the pixels beyond the circle through it: MATLAB's rule, which makes the weight of
     # some of them a little smaller than the distance from the segment would.
@@ -189,8 +169,7 @@ def motion_kernel(length: float, degrees: float) -> np.ndarray:
     kernel = np.zeros((2 * rows - 1, 2 * columns - 1))
     kernel[rows - 1 :, : columns] = quarter[:, ::-1]
     kernel[:rows, columns - 1 :] = quarter[::-1]
-    kernel /= kernel.sum()
-    return kernel
+    return kernel / kernel.sum()
 
 
 def to_bytes(values: np.ndarray) -> np.ndarray:
@@ -214,11 +193,15 @@ def _regenerated() -> tuple[np.ndarray, Provenance]:
             f"n-MNIST as made here differs from what it was when this code was written: {error}; numpy "
             f"{np.__version__} may draw other normal numbers: install the versions of requirements.lock"
         ) from error
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(data))
     try:
-        _store(path, data)
+        # Joined once, rather than through a buffer that would hold a second copy.
+        write_atomically(path, b"".join((header.getvalue(), data.data.cast("B"))))
     except OSError as error:
         say(f"{path} cannot be written, so n-MNIST will be made again next time: {error}")
         return data, provenance
+    say(f"{path} is in place, {data.nbytes} bytes")
     return _mapped(path), provenance
 
 
@@ -236,14 +219,6 @@ def _mapped(path: Path) -> np.ndarray:
         raise ValueError(f"{data.dtype} of shape {data.shape}, expected uint8 of shape {(_IMAGES, 3 * _PIXELS)}")
     verify(data.data.cast("B"), CHECKSUM)
     return data
-
-
-def _store(path: Path, data: np.ndarray) -> None:
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(data))
-    # Joined once, rather than through a buffer that would hold a second copy.
-    write_atomically(path, b"".join((header.getvalue(), data.data.cast("B"))))
-    say(f"{path} is in place, {data.nbytes} bytes")
 
 
 def _published(folder: Path) -> tuple[np.ndarray, Provenance]:

@@ -1,12 +1,14 @@
 """Multi-view data kept in its small native type, served as centred floating-point batches."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from cdfsg.checks import is_real, is_whole
 from cdfsg.linalg import sym, view_slices
 
 KINDS = ("original", "derived", "surrogate", "synthetic")
@@ -28,11 +30,6 @@ class Provenance:
     kind : {"original", "derived", "surrogate", "synthetic"}
         ``original``: the data named; ``derived``: computed from them; ``surrogate``: other data
         standing in for them; ``synthetic``: drawn from a known model.
-
-    Raises
-    ------
-    ValueError
-        If ``kind`` is none of the four.
     """
 
     source: str
@@ -83,53 +80,35 @@ class Views:
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        if isinstance(self.data, np.ma.MaskedArray | np.matrix) or not isinstance(self.data, np.ndarray):
-            raise ValueError(
-                f"{self.name}: data of type {type(self.data).__name__}: expected a plain numpy array; fill in or drop "
-                "masked rows, turn a sparse matrix into .toarray()"
-            )
-        if not isinstance(self.provenance, Provenance):
-            raise ValueError(
-                f"{self.name}: provenance={self.provenance!r}: expected a Provenance, as "
-                'Provenance("my measurements", "none", "original")'
-            )
-        if not isinstance(self.centred, bool | np.bool_):
-            raise ValueError(f"{self.name}: centred={self.centred!r}: expected True or False")
-        data = np.ascontiguousarray(self.data)
-        if np.ndim(self.data) != 2 or len(data) < 2:
-            raise ValueError(
-                f"{self.name}: data of shape {np.shape(self.data)}: expected (N, n) with N >= 2; "
-                "reshape it to one row per sample"
-            )
-        if data.dtype.kind not in "iuf":
-            raise ValueError(
-                f"{self.name}: data of type {data.dtype}: expected integers or floats; convert it first"
-            )
-        given = tuple(self.sizes) if np.iterable(self.sizes) else ()  # a word is a tuple of letters
-        whole = all(isinstance(size, int | np.integer) and size > 0 for size in given)
-        sizes = tuple(map(int, given)) if whole else ()
-        if not sizes or sum(sizes) != data.shape[1] or any(isinstance(size, bool) for size in given):
-            raise ValueError(
-                f"{self.name}: sizes={self.sizes!r}: expected positive ints that sum to "
-                f"the {data.shape[1]} columns of data"
-            )
-        real = isinstance(self.scale, int | float | np.integer | np.floating)
-        if isinstance(self.scale, bool) or not (real and np.isfinite(self.scale) and self.scale > 0):
-            raise ValueError(
-                f"{self.name}: scale={self.scale!r}: expected a positive finite number; use 1.0 for none"
-            )
-        bad = _first_not_finite(data)
-        if bad is not None:
-            row, column = bad
-            raise ValueError(
-                f"{self.name}: data[{row}, {column}] is {data[row, column]}: expected finite values; "
-                "drop or fill in such rows first"
-            )
-        data = data.view()
+        def require(condition: bool, text: str) -> None:
+            if not condition:
+                raise ValueError(f"{self.name}: {text}")
+
+        data, shape = self.data, np.shape(self.data)
+        plain = isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray | np.matrix)
+        advice = "expected a plain numpy array; fill in or drop masked rows, turn a sparse matrix into .toarray()"
+        require(plain, f"data of type {type(data).__name__}: {advice}")
+        advice = 'expected a Provenance, as Provenance("my measurements", "none", "original")'
+        require(isinstance(self.provenance, Provenance), f"provenance={self.provenance!r}: {advice}")
+        require(isinstance(self.centred, bool | np.bool_), f"centred={self.centred!r}: expected True or False")
+        advice = "expected (N, n) with N >= 2; reshape it to one row per sample"
+        require(len(shape) == 2 and shape[0] >= 2, f"data of shape {shape}: {advice}")
+        advice = "expected integers or floats; convert it first"
+        require(data.dtype.kind in "iuf", f"data of type {data.dtype}: {advice}")
+        sizes = tuple(self.sizes) if np.iterable(self.sizes) else ()  # a word is a tuple of letters
+        fits = len(sizes) > 0 and all(is_whole(size, 1) for size in sizes) and sum(sizes) == shape[1]
+        advice = f"expected positive ints that sum to the {shape[1]} columns of data"
+        require(fits, f"sizes={self.sizes!r}: {advice}")
+        advice = "expected a positive finite number; use 1.0 for none"
+        require(is_real(self.scale) and 0 < self.scale < np.inf, f"scale={self.scale!r}: {advice}")
+        data = np.ascontiguousarray(data).view()
+        for row, column in _first_not_finite(data):
+            advice = "expected finite values; drop or fill in such rows first"
+            require(False, f"data[{row}, {column}] is {data[row, column]}: {advice}")
         # The mean and the covariance are cached, so the data they describe must not change.
         data.flags.writeable = False
         object.__setattr__(self, "data", data)
-        object.__setattr__(self, "sizes", sizes)
+        object.__setattr__(self, "sizes", tuple(map(int, sizes)))
 
     def __repr__(self) -> str:
         """One line: name, shape, type, view widths, scale, centring and kind."""
@@ -163,30 +142,25 @@ class Views:
     @cached_property
     def mean(self) -> np.ndarray:
         """What is subtracted from every scaled row: float64, shape (n,), zeros if not centred."""
+        mean = np.zeros(self.n_features)
         if self.centred:
-            mean: np.ndarray = self.scale * (self.data.sum(axis=0, dtype=np.float64) / self.n_samples)
-        else:
-            mean = np.zeros(self.n_features)
+            mean = self.scale * (self.data.sum(axis=0, dtype=np.float64) / self.n_samples)
         mean.flags.writeable = False
         return mean
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Second moment ``sum_i row_i row_i' / N`` of the values: float64, shape (n, n), symmetric.
-
-        It is the covariance if the data are centred. Rows are converted in chunks, so that no
-        float64 copy of all the data is made.
-        """
+        """Second moment ``sum_i row_i row_i' / N`` of the values, the covariance if centred: float64, shape (n, n)."""
         total = np.zeros((self.n_features, self.n_features))
         for start in range(0, self.n_samples, _CHUNK):
             chunk = self._values(self.data[start : start + _CHUNK], np.dtype(np.float64))
             total += chunk.T @ chunk
-        covariance: np.ndarray = sym(total / self.n_samples)
+        covariance = sym(total / self.n_samples)
         covariance.flags.writeable = False
         return covariance
 
     def rows(self, index: ArrayLike, dtype: DTypeLike = np.float32) -> np.ndarray:
-        """Values of the rows named.
+        """Values ``scale * data[index] - mean`` of some rows.
 
         Parameters
         ----------
@@ -198,14 +172,7 @@ class Views:
         Returns
         -------
         ndarray, shape (l, n)
-            A new C-contiguous array of ``scale * data[index] - mean``.
-
-        Raises
-        ------
-        IndexError
-            If an index is outside ``0..N-1``.
-        ValueError
-            If ``index`` is not a list of ints or ``dtype`` is not a floating-point type.
+            A new C-contiguous array.
         """
         chosen = np.asarray(index)
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
@@ -221,25 +188,7 @@ class Views:
     def batches(
         self, batch_size: int, seed: int | Sequence[int] | None, dtype: DTypeLike = np.float32
     ) -> Iterator[np.ndarray]:
-        """One pass over the data in batches of distinct rows.
-
-        Parameters
-        ----------
-        batch_size, seed
-            As in `batch_indices`.
-        dtype : dtype, default float32
-            Floating-point type of the batches.
-
-        Returns
-        -------
-        iterator of ndarray, shape (l, n)
-            ``floor(N / l)`` new arrays, see `rows`.
-
-        Raises
-        ------
-        ValueError
-            At the call, if ``batch_size`` is not an int in ``1..N`` or ``dtype`` not floating-point.
-        """
+        """One pass over the data: ``floor(N / l)`` new arrays of shape (l, n), see `batch_indices` and `rows`."""
         kind = _floating(dtype)
         return (self.rows(index, kind) for index in self.batch_indices(batch_size, seed))
 
@@ -261,14 +210,8 @@ class Views:
         ndarray of int, shape (floor(N / l), l)
             An order takes 8 bytes per row, all that grows with ``N`` where the data are a
             memory-mapped file.
-
-        Raises
-        ------
-        ValueError
-            If ``batch_size`` is not an int in ``1..N``.
         """
-        is_int = isinstance(batch_size, int | np.integer) and not isinstance(batch_size, bool)
-        if not (is_int and 1 <= batch_size <= self.n_samples):
+        if not (is_whole(batch_size, 1) and batch_size <= self.n_samples):
             raise ValueError(
                 f"batch_size={batch_size!r}: expected an int in 1..{self.n_samples}, "
                 f"the number of rows of {self.name!r}"
@@ -293,30 +236,26 @@ class Views:
         # float32 holds small integers exactly, but float64 data with a large mean would lose digits
         # in the subtraction: result_type computes those in float64 and rounds once at the end.
         work = np.result_type(stored.dtype, dtype)
-        values: np.ndarray = stored.astype(work)  # a cast and a product in place beat a casting product
+        values = stored.astype(work)  # a cast and a product in place beat a casting product
         values *= work.type(self.scale)
         if self.centred:
             values -= self.mean.astype(work, copy=False)
         return values.astype(dtype, copy=False)
 
 
-def _first_not_finite(data: np.ndarray) -> tuple[int, int] | None:
-    """Row and column of the first NaN or infinity; by chunks, since a mask of all the data takes a byte per value."""
-    if data.dtype.kind == "f":
-        for start in range(0, len(data), _CHUNK):
-            finite = np.isfinite(data[start : start + _CHUNK])
-            if not finite.all():
-                row, column = np.argwhere(~finite)[0]
-                return start + int(row), int(column)
-    return None
+def _first_not_finite(data: np.ndarray) -> np.ndarray:
+    """Row and column of the first NaN or infinity, shape (1, 2), or none; by chunks, for files larger than memory."""
+    for start in range(0, len(data), _CHUNK) if data.dtype.kind == "f" else ():
+        finite = np.isfinite(data[start : start + _CHUNK])
+        if not finite.all():
+            return np.argwhere(~finite)[:1] + (start, 0)
+    return np.empty((0, 2), int)
 
 
 def _floating(dtype: DTypeLike) -> np.dtype:
-    try:
-        kind = np.dtype(dtype)
-    except TypeError:
-        kind = None
-    if kind is None or kind.kind != "f":
-        given = dtype if kind is None else kind
-        raise ValueError(f"dtype={given}: expected a floating-point type such as float32 or float64")
-    return kind
+    given: object = dtype
+    with suppress(TypeError):
+        given = np.dtype(dtype)
+    if isinstance(given, np.dtype) and given.kind == "f":
+        return given
+    raise ValueError(f"dtype={given}: expected a floating-point type such as float32 or float64")
