@@ -37,13 +37,6 @@ DATASETS: dict[str, Callable[[], Views]] = {
 def load(name: str) -> Views:
     """Load a data set of `DATASETS` by its name.
 
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-
-    Examples
-    --------
     >>> load("digits")
     Views('digits', 1797 x 64 uint8, views 32+32, scale 0.0625, centred, original)
     """

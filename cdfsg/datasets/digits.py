@@ -13,16 +13,8 @@ CHECKSUM = "sha256:8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b
 def load_digits() -> Views:
     """Handwritten digits that scikit-learn brings along, as two views: the left and the right 4 columns.
 
-    Returns
-    -------
-    Views
-        1,797 x (32 + 32) uint8, scale 1/16 (so pixels lie in [0, 1] before the mean is
-        subtracted), centred. Each view lists its 8 x 4 pixels row by row.
-
-    Raises
-    ------
-    ValueError
-        If the digits of the scikit-learn installed differ from those expected.
+    1,797 x (32 + 32) uint8, scale 1/16 (so pixels lie in [0, 1] before the mean is subtracted), centred; each view
+    lists its 8 x 4 pixels row by row.
 
     References
     ----------

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 ENVIRONMENT = "CDFSG_DATA_DIR"
 TIMEOUT = 20.0
 TOTAL_TIMEOUT = 600.0
-MOST = 1 << 28
-"""No file that is downloaded here has more bytes; sources of smaller files say so."""
+MOST = 1 << 28  # no file that is downloaded here has more bytes; sources of smaller files say so
 
 R = TypeVar("R")
 
@@ -33,54 +32,29 @@ class DownloadError(RuntimeError):
 
 @dataclass(frozen=True)
 class Source:
-    """One way to get the bytes of a file.
-
-    Parameters
-    ----------
-    describe : str
-        The way in words, for messages.
-    fetch : callable
-        Returns the bytes, which `obtain` verifies, or raises an exception that says why not.
-    """
+    """One way to get a file: the words for messages; a function that returns the bytes, or raises saying why not."""
 
     describe: str
     fetch: Callable[[], bytes]
 
 
 def data_dir() -> Path:
-    """Folder of the downloaded files; it need not exist yet.
+    """Folder of the downloaded files, which need not exist yet.
 
-    Returns
-    -------
-    Path
-        ``$CDFSG_DATA_DIR`` if set; else ``data/raw`` in the repository if the package lies in one (the folder above
-        it has a ``pyproject.toml``); else ``~/.cache/cdfsg``.
+    It is ``$CDFSG_DATA_DIR`` if set; else ``data/raw`` in the repository if the package lies in one (the folder above
+    it has a ``pyproject.toml``); else ``~/.cache/cdfsg``.
     """
-    chosen = named_folder(ENVIRONMENT)
-    if chosen:
+    if chosen := named_folder(ENVIRONMENT):
         return chosen
     root = Path(__file__).resolve().parents[2]
-    if (root / "pyproject.toml").is_file():
-        return root / "data" / "raw"
-    return Path.home() / ".cache" / "cdfsg"
+    return root / "data" / "raw" if (root / "pyproject.toml").is_file() else Path.home() / ".cache" / "cdfsg"
 
 
 def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
-    """Path of a verified file in `data_dir`, fetched from the first source that works unless it is there undamaged.
+    """Path of a file in `data_dir`, fetched from the first source that works unless it is there undamaged.
 
-    Parameters
-    ----------
-    name : str
-        File name in the folder.
-    checksum : str
-        ``"md5:..."`` or ``"sha256:..."`` of the file, verified at each call.
-    sources : sequence of Source
-        Tried in this order.
-
-    Raises
-    ------
-    DownloadError
-        If the folder cannot be written, or no source gives the file.
+    The checksum, ``"md5:..."`` or ``"sha256:..."``, is verified at each call.  DownloadError if the folder cannot be
+    written, or no source gives the file.
     """
     path = data_dir() / name
     if path.exists():
@@ -96,9 +70,8 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
     try:
         write_atomically(path, data)
     except OSError as error:
-        raise DownloadError(
-            f"cannot write {path}: {error}; make room there or set {ENVIRONMENT} to another folder"
-        ) from error
+        advice = f"make room there or set {ENVIRONMENT} to another folder"
+        raise DownloadError(f"cannot write {path}: {error}; {advice}") from error
     say(f"{path} is in place, {len(data)} bytes, {checksum}")
     return path
 
@@ -130,10 +103,8 @@ def _require_writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise DownloadError(
-            f"cannot write to the data folder {folder}: {error}; make it a writable folder or set "
-            f"{ENVIRONMENT} to one"
-        ) from error
+        advice = f"make it a writable folder or set {ENVIRONMENT} to one"
+        raise DownloadError(f"cannot write to the data folder {folder}: {error}; {advice}") from error
 
 
 # --- bytes -----------------------------------------------------------------------------------------------
@@ -142,9 +113,6 @@ def _require_writable(folder: Path) -> None:
 def verify(data: bytes | memoryview | Path, checksum: str) -> None:
     """Raise ValueError unless bytes, or those of a file, have the checksum ``"algorithm:hex digest"``.
 
-    Examples
-    --------
-    >>> verify(b"", "md5:d41d8cd98f00b204e9800998ecf8427e")
     >>> verify(b"?", "md5:d41d8cd98f00b204e9800998ecf8427e")
     Traceback (most recent call last):
     ValueError: 1 bytes with md5 d1457b72c3fb323a2671125aef3eab5d, expected d41d8cd98f00b204e9800998ecf8427e
@@ -179,18 +147,9 @@ def read_all(stream: IO[bytes] | io.BufferedIOBase, most: int) -> bytes:
 def http(
     url: str, transform: Callable[[bytes], bytes] = bytes, timeout: float | None = None, most: int = MOST
 ) -> Source:
-    """Source that reads a URL (``https://`` or ``http://``).
+    """Source that reads a URL (``https://`` or ``http://``) and transforms the bytes served, as by `gunzip`.
 
-    Parameters
-    ----------
-    url : str
-        The address.
-    transform : callable, optional
-        Turns the bytes served into those of the final file, such as `gunzip`.
-    timeout : float, optional
-        Seconds of silence after which it is given up, `TIMEOUT` by default; in all it may take `TOTAL_TIMEOUT`.
-    most : int, optional
-        Bytes after which it is given up.
+    It is given up after `timeout` seconds of silence (`TIMEOUT` by default), `TOTAL_TIMEOUT` in all, or `most` bytes.
     """
 
     def read(given_up: threading.Event) -> bytes:

@@ -17,10 +17,8 @@ from contextlib import suppress
 
 import numpy as np
 
-TIMEOUT = 60.0
-"""Seconds; a file of n-MNIST takes one."""
-MEMORY = 1 << 30
-"""Bytes of address space; a file of n-MNIST takes a quarter of it, half of that for the libraries alone."""
+TIMEOUT = 60.0  # seconds; a file of n-MNIST takes one
+MEMORY = 1 << 30  # bytes of address space; a file of n-MNIST takes a quarter of it
 
 _WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 _NUMBERS = ("double", "single", "logical", *_WHOLE)
@@ -29,30 +27,14 @@ _NUMBERS = ("double", "single", "logical", *_WHOLE)
 def read_matlab(content: bytes, largest: Mapping[str, int]) -> dict[str, np.ndarray]:
     """Arrays of numbers in a MATLAB file of any format up to 7.
 
-    Parameters
-    ----------
-    content : bytes
-        Of the file.
-    largest : mapping of str to int
-        Names of the variables to read, and how many values each may have.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Those variables that the file has; a damaged file may give another shape or type than it states.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read in bounded memory and time, or a variable is no array of numbers or a larger one.
+    `largest` has the names of the variables to read, and how many values each may have; the result has those that
+    are there. A damaged file may give another shape or type than it states, or ValueError.
     """
     # -P keeps this file's neighbours from being taken for other modules.
     command = [sys.executable, "-P", "-W", "ignore", __file__, json.dumps(dict(largest))]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # threads would take address space
     try:
-        done = subprocess.run(
-            command, input=content, capture_output=True, env=environment, timeout=TIMEOUT, check=False
-        )
+        done = subprocess.run(command, input=content, capture_output=True, env=environment, timeout=TIMEOUT)
     except subprocess.TimeoutExpired as error:
         raise ValueError(f"it takes more than {TIMEOUT:g} s to read") from error
     if done.returncode < 0:

@@ -73,17 +73,9 @@ def load_mediamill() -> Views:
     never called original, however near they are: standard error says how they differ, if the original
     is at hand.
 
-    Returns
-    -------
-    Views
-        43,900 x (120 + 101) float32 in the units of the file, scale 1, centred: the training rows
-        first, then the test rows. The labels are zeros and ones. The kind is ``original`` for values
-        of that checksum, ``derived`` for others, ``surrogate`` for the stand-in.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If what ``CDFSG_MEDIAMILL`` names is not there or not Mediamill.
+    43,900 x (120 + 101) float32 in the units of the file, scale 1, centred: the training rows first, then the test
+    rows. The labels are zeros and ones. The kind is ``original`` for values of that checksum, ``derived`` for
+    others, ``surrogate`` for the stand-in.
 
     References
     ----------
@@ -106,9 +98,8 @@ def _named(path: Path) -> Views:
             raise FileNotFoundError(f"{ENVIRONMENT}={path}: expected {FILES[0]} and {FILES[1]} in this folder")
         return _judged(_parsed(found), ", ".join(file.name for file in found))
     if not path.is_file():
-        raise FileNotFoundError(
-            f"{ENVIRONMENT}={path}: there is no such file or folder; {_REMEDY}, or to the word {SURROGATE}"
-        )
+        remedy = f"{_REMEDY}, or to the word {SURROGATE}"
+        raise FileNotFoundError(f"{ENVIRONMENT}={path}: there is no such file or folder; {remedy}")
     if path.suffix == ".arff":
         return _judged(_parsed([path]), path.name)
     if path.suffix != ".npz":
@@ -173,10 +164,8 @@ def _read(paths: list[Path]) -> np.ndarray:
         raise ValueError(f"{source}: {len(data)} rows: expected {ROWS}; {_REMEDY}")
     cardinality = data[:, FEATURES:].sum(dtype=np.float64) / ROWS
     if round(cardinality, 3) != CARDINALITY:
-        raise ValueError(
-            f"{source}: {cardinality:.3f} labels per row: expected {CARDINALITY}; the file is cut off or of other "
-            f"data; {_REMEDY}"
-        )
+        remedy = f"the file is cut off or of other data; {_REMEDY}"
+        raise ValueError(f"{source}: {cardinality:.3f} labels per row: expected {CARDINALITY}; {remedy}")
     return data
 
 

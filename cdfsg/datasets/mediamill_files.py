@@ -87,11 +87,6 @@ def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
     The file has ``features`` and ``labels``; the labels may be packed into bits along the rows (``numpy.packbits``)
     with their number as ``n_labels``.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read or holds something else.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -99,14 +94,11 @@ def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
             if "n_labels.npy" in archive.namelist():
                 labels = np.unpackbits(labels, axis=1)[:, : int(_array(archive, "n_labels"))]
     except Exception as error:  # a damaged archive can raise nearly anything
-        raise ValueError(
-            f"{path}: {error}: expected an .npz file with the arrays features and labels; get it anew"
-        ) from error
+        expected = "expected an .npz file with the arrays features and labels; get it anew"
+        raise ValueError(f"{path}: {error}: {expected}") from error
     if features.ndim != 2 or features.shape[1] != FEATURES or labels.shape != (len(features), LABELS):
-        raise ValueError(
-            f"{path}: features of shape {features.shape} and labels of shape {labels.shape}: "
-            f"expected (N, {FEATURES}) and (N, {LABELS}); is it Mediamill?"
-        )
+        found = f"features of shape {features.shape} and labels of shape {labels.shape}"
+        raise ValueError(f"{path}: {found}: expected (N, {FEATURES}) and (N, {LABELS}); is it Mediamill?")
     if not np.isin(labels, (0, 1)).all():
         raise ValueError(f"{path}: labels from {labels.min()} to {labels.max()}: expected zeros and ones")
     if not np.isfinite(features).all():

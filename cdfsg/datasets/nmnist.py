@@ -43,19 +43,8 @@ def load_nmnist() -> Views:
     mapped into memory, so that processes share it. Rounded to bytes, it is the same on all machines; should a
     later numpy draw other normal numbers, an error says so.
 
-    Returns
-    -------
-    Views
-        60,000 x (784 + 784 + 784) uint8, scale 1/255 (so pixels lie in [0, 1] before the mean is
-        subtracted), centred. Each view lists its 28 x 28 pixels row by row; row ``i`` of all views is
-        image ``i`` of MNIST.
-
-    Raises
-    ------
-    DownloadError
-        If MNIST cannot be fetched.
-    FileNotFoundError, ValueError
-        If a published file is missing or is not what it should be, or if this numpy draws other noise.
+    60,000 x (784 + 784 + 784) uint8, scale 1/255 (so pixels lie in [0, 1] before the mean is subtracted), centred;
+    each view lists its 28 x 28 pixels row by row; row ``i`` of all views is image ``i`` of MNIST.
 
     References
     ----------
@@ -145,12 +134,7 @@ def motion_kernel(length: float, degrees: float) -> np.ndarray:
     A pixel's weight falls linearly from 1 to 0 with its distance, up to 1, from a line segment through
     the centre; the weights are divided by their sum.
 
-    Parameters
-    ----------
-    length : float
-        Of the motion in pixels, at least 1.
-    degrees : float
-        Its angle, counter-clockwise from the horizontal as seen on the image, at least 0 and below 90.
+    The length is in pixels, at least 1; the angle counter-clockwise from the horizontal, at least 0 and below 90.
     """
     if not (length >= 1 and 0 <= degrees < 90):
         raise ValueError(f"length={length}, degrees={degrees}: expected at least 1, and an angle in [0, 90)")
@@ -189,10 +173,9 @@ def _regenerated() -> tuple[np.ndarray, Provenance]:
     try:
         verify(data.data.cast("B"), CHECKSUM)
     except ValueError as error:
-        raise ValueError(
-            f"n-MNIST as made here differs from what it was when this code was written: {error}; numpy "
-            f"{np.__version__} may draw other normal numbers: install the versions of requirements.lock"
-        ) from error
+        remedy = f"numpy {np.__version__} may draw other normal numbers: install the versions of requirements.lock"
+        found = f"n-MNIST as made here differs from what it was when this code was written: {error}"
+        raise ValueError(f"{found}; {remedy}") from error
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(data))
     try:
@@ -242,10 +225,9 @@ def _read_mat(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:
         with path.open("rb") as stream:
             raw = stream.read(_LARGEST + 1)
     except OSError as error:
-        raise FileNotFoundError(
-            f"{path}: {error.strerror}: {ENVIRONMENT} should name a folder with {', '.join(FILES)}; "
-            f"unset it to have n-MNIST made from MNIST"
-        ) from error
+        expected = f"{ENVIRONMENT} should name a folder with {', '.join(FILES)}"
+        remedy = "unset it to have n-MNIST made from MNIST"
+        raise FileNotFoundError(f"{path}: {error.strerror}: {expected}; {remedy}") from error
     try:
         if len(raw) > _LARGEST:
             raise ValueError(f"it has more than {_LARGEST} bytes")

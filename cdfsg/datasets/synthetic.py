@@ -46,7 +46,8 @@ def make_views(
         Of ``numpy.random.default_rng``.
     exact : bool, default False
         Make the *sample* canonical correlations of the centred data equal ``correlations``, up to
-        rounding, by whitening the sample of the s and e. The mean is then exactly ``b_v``, too.
+        rounding, by whitening the sample of the s and e, which takes more rows than there are s and
+        e. The mean is then exactly ``b_v``, too.
     condition : float, default 1.0
         Condition number of every mixing matrix :math:`A_v`, whose singular values run
         geometrically from 1 down to ``1 / condition``. The condition number of a view's
@@ -60,12 +61,6 @@ def make_views(
     -------
     Views
         float64 data of shape (N, sum(sizes)), scale 1, centred.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is outside the range above, or ``exact`` is asked for with
-        ``N <= len(correlations) + sum(sizes)``, too few rows to whiten.
 
     Examples
     --------

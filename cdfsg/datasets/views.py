@@ -53,10 +53,9 @@ class Views:
     name : str
         Name of the data set, used in messages.
     data : ndarray, shape (N, n)
-        Stored values in any integer or floating-point type, at least 2 rows. Kept without a copy
-        when C-contiguous, and then not to be changed by the caller. It may be a memory-mapped
-        file larger than memory, as of ``np.load(path, mmap_mode="r")``: rows are read where they
-        are needed. In another memory order the file would be copied into memory.
+        Stored values in any integer or floating-point type, all finite, at least 2 rows. Kept without
+        a copy when C-contiguous, and then not to be changed by the caller. It may be a memory-mapped file
+        larger than memory, as of ``np.load(path, mmap_mode="r")``: rows are read where they are needed.
     sizes : tuple of int
         Number of columns of each view, from left to right; they sum to ``n``.
     scale : float
@@ -65,11 +64,6 @@ class Views:
         Whether the mean is subtracted.
     provenance : Provenance
         Where the data come from.
-
-    Raises
-    ------
-    ValueError
-        If a field does not fit the description above, or ``data`` has a NaN or an infinity.
     """
 
     name: str
@@ -160,26 +154,14 @@ class Views:
         return covariance
 
     def rows(self, index: ArrayLike, dtype: DTypeLike = np.float32) -> np.ndarray:
-        """Values ``scale * data[index] - mean`` of some rows.
+        """Values ``scale * data[index] - mean`` of l rows, a new array of shape (l, n) of a floating-point type.
 
-        Parameters
-        ----------
-        index : array_like of int, shape (l,)
-            Row numbers in ``0..N-1``, in any order, repeats allowed.
-        dtype : dtype, default float32
-            Floating-point type of the result.
-
-        Returns
-        -------
-        ndarray, shape (l, n)
-            A new C-contiguous array.
+        The index is a list of row numbers in ``0..N-1``, in any order, repeats allowed.
         """
         chosen = np.asarray(index)
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
-            raise ValueError(
-                f"index of shape {chosen.shape} and type {chosen.dtype}: expected a 1-d list of ints; "
-                "turn a mask into row numbers by np.flatnonzero"
-            )
+            expected = "expected a 1-d list of ints; turn a mask into row numbers by np.flatnonzero"
+            raise ValueError(f"index of shape {chosen.shape} and type {chosen.dtype}: {expected}")
         if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_samples):
             bad = chosen[(chosen < 0) | (chosen >= self.n_samples)][0]
             raise IndexError(f"row {bad} of {self.name!r}: expected 0..{self.n_samples - 1}")
@@ -193,7 +175,7 @@ class Views:
         return (self.rows(index, kind) for index in self.batch_indices(batch_size, seed))
 
     def batch_indices(self, batch_size: int, seed: int | Sequence[int] | None) -> np.ndarray:
-        """Row numbers of the batches of one pass.
+        """Row numbers of the batches of one pass, shape (floor(N / l), l); they take 8 bytes per row of the data.
 
         Parameters
         ----------
@@ -201,21 +183,13 @@ class Views:
             Rows ``l`` per batch, ``1..N``. The last ``N mod l`` rows of the order are left out, so
             that all batches are of one size.
         seed : int, sequence of int or None
-            Consecutive rows of the permutation that ``numpy.random.default_rng(seed)`` draws, the
-            same for the same seed. None stands for rows of the file at a stride, as the authors of
-            RSG+ read them: batch ``b`` of ``K`` has the rows ``b, b + K, b + 2 K, ...``
-
-        Returns
-        -------
-        ndarray of int, shape (floor(N / l), l)
-            An order takes 8 bytes per row, all that grows with ``N`` where the data are a
-            memory-mapped file.
+            Consecutive rows of the permutation that ``numpy.random.default_rng(seed)`` draws. None stands
+            for rows of the file at a stride, as the authors of RSG+ read them: batch ``b`` of ``K`` has the
+            rows ``b, b + K, b + 2 K, ...``
         """
         if not (is_whole(batch_size, 1) and batch_size <= self.n_samples):
-            raise ValueError(
-                f"batch_size={batch_size!r}: expected an int in 1..{self.n_samples}, "
-                f"the number of rows of {self.name!r}"
-            )
+            expected = f"expected an int in 1..{self.n_samples}, the number of rows of {self.name!r}"
+            raise ValueError(f"batch_size={batch_size!r}: {expected}")
         n, size = self.n_samples, int(batch_size)
         used = n // size * size
         if seed is None:
@@ -223,9 +197,8 @@ class Views:
         try:
             order = np.random.default_rng(seed).permutation(n)
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"seed={seed!r}: expected None or one or more whole numbers of at least 0 ({error})"
-            ) from error
+            expected = "expected None or one or more whole numbers of at least 0"
+            raise ValueError(f"seed={seed!r}: {expected} ({error})") from error
         return order[:used].reshape(-1, size)
 
     def with_centring(self, flag: bool) -> "Views":
