@@ -116,7 +116,8 @@ def test_the_papers_numbers_are_refused_when_they_are_damaged(copied, tally):
     folder = copied / "paper"
     readers = {
         "tables.csv": lambda: reported.load_table("ta:pcctimemn"), "tolerances.toml": tolerances,
-        "claims.toml": claims.written, "datasets.csv": data_table.printed, "computation.csv": cost.printed_cost,
+        "claims.toml": claims.written, "computation.csv": cost.printed_cost,
+        "datasets.csv": data_table.read_paper_table,
         "statements.csv": lambda: statements.recorded(folder / "statements.csv"),
         "errata.toml": lambda: statements.errata(folder / "errata.toml"),
     }  # fmt: skip
@@ -135,7 +136,7 @@ def reader_of(name):
     if name in known:
         return known[name]
     if name in kinds:
-        return lambda: data_table.published(kinds[name])
+        return lambda: data_table.read(kinds[name])
     if name.startswith("speed-"):
         return lambda: speed.published(archive.RECORDS)
     for experiment in EXPERIMENTS.values():

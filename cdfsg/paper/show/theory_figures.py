@@ -23,7 +23,7 @@ MARKS: dict[str, dict[str, Any]] = {
 
 def first_correlation(dataset: str) -> float:
     """The leading generalised eigenvalue of a data set's two views, from the published records."""
-    table = data_table.published("spectra")
+    table = data_table.read("spectra")
     leading = table[(table["dataset"] == dataset) & (table["view"] == 0) & (table["index"] == 1)]
     return float(leading["value"].iloc[0])
 
