@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -15,27 +16,15 @@ def test_every_data_file_of_the_repository_is_listed_and_has_its_checksum(folder
     assert len((folder / checksums.LIST).read_text().splitlines()) == len(paths)
 
 
-def test_a_file_comes_back_as_it_was_written_and_the_last_one_counts(tmp_path):
-    checksums.write(tmp_path / "new" / "a.csv", "x\n1\n")
-    checksums.write(tmp_path / "new" / "b c.csv", b"y\n2\n")
-    checksums.write(tmp_path / "new" / "a.csv", "x\n3\n")
+def test_a_file_comes_back_as_it_was_written_and_the_usual_tool_checks_the_list(tmp_path):
+    for name, content in (("a.csv", "x\n1\n"), ("b c.csv", b"y\n2\n"), ("a.csv", "x\n3\n")):
+        checksums.write(tmp_path / "new" / name, content)
     assert checksums.read(tmp_path / "new" / "b c.csv") == b"y\n2\n"
     assert list(checksums.read_csv(tmp_path / "new" / "a.csv")["x"]) == [3]
     assert sorted(os.listdir(tmp_path / "new")) == ["SHA256SUMS", "a.csv", "b c.csv"]
-
-
-def test_the_usual_tool_checks_the_list(tmp_path):
-    checksums.write(tmp_path / "a.csv", "x\n1\n")
-    try:
-        done = subprocess.run(["sha256sum", "-c", checksums.LIST], cwd=tmp_path, capture_output=True, text=True)
-    except FileNotFoundError:
-        pytest.skip("there is no sha256sum here")
-    assert done.returncode == 0 and done.stdout == "a.csv: OK\n"
-
-
-def test_a_file_that_is_missing_is_a_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        checksums.read(tmp_path / "a.csv")
+    if shutil.which("sha256sum"):
+        done = subprocess.run(["sha256sum", "-c", checksums.LIST], cwd=tmp_path / "new", capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout == "a.csv: OK\nb c.csv: OK\n"
 
 
 @pytest.mark.parametrize("victim", ["a.csv", "SHA256SUMS"])

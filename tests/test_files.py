@@ -10,17 +10,14 @@ from cdfsg import files
 from cdfsg.files import write_atomically
 
 
-def fail(*_):
-    raise OSError(28, "No space left on device")
-
-
-def test_every_folder_of_the_project_lies_in_the_repository_whatever_the_working_directory():
+def test_folders_lie_in_the_repository_and_caches_where_the_environment_says(tmp_path):
     assert (files.ROOT / "cdfsg" / "files.py").samefile(files.__file__)
-    folders = (files.PAPER, files.RECORDS, files.FIGURES, files.NOTEBOOKS)
-    assert all(folder.is_absolute() and folder.is_relative_to(files.ROOT) for folder in folders)
-    assert files.RUNS.is_absolute()
-    if not os.environ.get("CDFSG_CACHE_DIR"):
-        assert files.RUNS.is_relative_to(files.ROOT)
+    code = "from cdfsg import files; print(files.RUNS, files.KEPT, files.QUICK, files.RECORDS, sep='\\n')"
+    for name, cache in (("", files.ROOT / "data" / "cache"), (str(tmp_path), tmp_path)):
+        environment = {**os.environ, "CDFSG_CACHE_DIR": name, "PYTHONPATH": str(files.ROOT)}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True)
+        expected = [*(str(cache / name) for name in ("runs", "kept", "quick")), str(files.ROOT / "data" / "records")]
+        assert done.stdout.splitlines() == expected, done.stderr
 
 
 @pytest.mark.parametrize("content", ["PCC⋆\n", "PCC⋆\n".encode(), ""])
@@ -28,62 +25,39 @@ def test_text_is_written_as_utf_8_and_bytes_as_they_are_into_folders_that_are_ma
     path = tmp_path / "new" / "folder" / "x.csv"
     write_atomically(path, content)
     assert path.read_bytes() == (content if isinstance(content, bytes) else content.encode("utf-8"))
-    assert os.listdir(path.parent) == ["x.csv"]
+    assert os.listdir(path.parent) == ["x.csv"] and path.stat().st_mode & 0o777 == 0o644
 
 
-def test_everyone_may_read_a_file_that_was_written(tmp_path):
-    write_atomically(tmp_path / "x", "new")
-    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o644
-
-
-def test_a_file_with_equal_content_is_left_alone(tmp_path):
+def test_equal_content_is_left_alone_and_a_reader_does_not_see_a_file_change(tmp_path):
     path = tmp_path / "x"
     write_atomically(path, "same")
     os.utime(path, (1, 1))
     before = path.stat()
     write_atomically(path, b"same")
     assert (path.stat().st_mtime, path.stat().st_ino) == (1, before.st_ino)
-    write_atomically(path, "other")
+    with open(path) as reader:
+        write_atomically(path, "other")
+        assert reader.read() == "same"
     assert path.read_text() == "other" and path.stat().st_mtime > 1
 
 
-def test_whoever_reads_a_file_while_it_is_replaced_does_not_see_it_change(tmp_path):
-    path = tmp_path / "x"
-    write_atomically(path, "old")
-    with open(path) as reader:
-        write_atomically(path, "new")
-        assert reader.read() == "old"
-    assert path.read_text() == "new"
-
-
 @pytest.mark.parametrize("step", ["fdopen", "chmod", "replace"])
-def test_a_write_that_fails_keeps_the_old_content_and_leaves_nothing_else(tmp_path, monkeypatch, step):
-    path = tmp_path / "x"
-    write_atomically(path, "old")
+@pytest.mark.parametrize("old", ["old", None])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_a_write_that_fails_keeps_the_old_content_leaves_nothing_else_and_says_what_to_do(
+    tmp_path, monkeypatch, step, old, error
+):
+    def fail(*_):
+        raise error
+
+    path = tmp_path / "file.csv"
+    if old:
+        write_atomically(path, old)
     monkeypatch.setattr(files.os, step, fail)
-    with pytest.raises(OSError, match="No space left"):
+    words = r"No space left on device: '.*file\.csv'; make room there, and the same command|^$"
+    with pytest.raises(type(error), match=words):
         write_atomically(path, "new")
-    assert path.read_text() == "old" and os.listdir(tmp_path) == ["x"]
-
-
-def test_a_write_that_the_user_interrupts_leaves_no_file_at_all(tmp_path, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(files.os, "replace", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(tmp_path / "x", "new")
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_full_disk_is_reported_with_the_file_that_could_not_be_written_and_what_to_do(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match=r"No space left on device: '.*file\.csv'; make room there, and the same command"):
-        write_atomically(tmp_path / "file.csv", "content")
-    assert not list(tmp_path.iterdir())
+    assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == ([("file.csv", old)] if old else [])
 
 
 @pytest.mark.parametrize("step", ["mkdir", "mkstemp"])
@@ -102,18 +76,8 @@ def test_a_folder_that_takes_no_files_is_reported_with_the_variable_that_names_a
     assert ("or set CDFSG_CACHE_DIR" in str(caught.value)) == inside and "temporary name" not in str(caught.value)
 
 
-def test_what_can_be_made_again_goes_to_the_folder_that_the_environment_names(tmp_path):
-    code = "from cdfsg import files; print(files.RUNS, files.KEPT, files.QUICK, files.RECORDS, sep='\\n')"
-    environment = {**os.environ, "CDFSG_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(files.ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [*(str(tmp_path / name) for name in ("runs", "kept", "quick")),
-                                        str(files.RECORDS)]  # fmt: skip
-
-
 def test_what_a_killed_writer_left_is_swept_away_and_a_living_ones_file_and_any_other_stay(tmp_path, monkeypatch):
-    path = tmp_path / "x.csv"
-    plain = os.replace
-    seen = []
+    path, plain, seen = tmp_path / "x.csv", os.replace, []
 
     def look(temporary, target):
         files.sweep(tmp_path)
@@ -123,16 +87,14 @@ def test_what_a_killed_writer_left_is_swept_away_and_a_living_ones_file_and_any_
     monkeypatch.setattr(os, "replace", look)
     write_atomically(path, "new")
     assert path.read_text() == "new" and seen
-    left, other = tmp_path / os.path.basename(seen[0]), tmp_path / "mine.tmp"
-    left.write_text("ne")
-    other.write_text("of somebody else")
+    (tmp_path / os.path.basename(seen[0])).write_text("ne")
+    (tmp_path / "mine.tmp").write_text("of somebody else")
     files.sweep(tmp_path, tmp_path / "missing")
     assert sorted(os.listdir(tmp_path)) == ["mine.tmp", "x.csv"]
 
 
 def test_a_writer_whose_file_is_swept_away_before_it_is_locked_takes_another(tmp_path, monkeypatch):
-    plain = files.try_lock
-    swept = []
+    plain, swept = files.try_lock, []
 
     def late(handle):
         if not swept:
@@ -172,20 +134,16 @@ def test_sealed_content_comes_back_and_every_flipped_or_missing_byte_is_noticed(
         files.read_sealed(path)
 
 
-@pytest.mark.parametrize(
-    "damage", [lambda data: data[:-3], lambda data: data.replace(b"\x01", b"\x02"), lambda data: b""]
-)
-def test_a_kept_array_is_made_once_and_again_when_it_is_damaged(tmp_path, capsys, damage):
-    path, made = tmp_path / "x.npy", []
+HARMS = [lambda data: data[:-3], lambda data: data.replace(b"\x01", b"\x02"), lambda data: b""]
 
-    def make():
-        made.append(1)
-        return np.arange(5.0) / 3
 
-    for times in (1, 1):
-        np.testing.assert_array_equal(files.kept_array(path, make), np.arange(5.0) / 3)
-        assert len(made) == times and capsys.readouterr().err == ""
-    np.testing.assert_array_equal(np.load(path), np.arange(5.0) / 3)
-    path.write_bytes(damage(path.read_bytes()))
-    np.testing.assert_array_equal(files.kept_array(path, make), np.arange(5.0) / 3)
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_kept_array_is_made_once_and_again_when_it_is_damaged(tmp_path, capsys, harm):
+    path, made, array = tmp_path / "x.npy", [], np.arange(5.0) / 3
+    for _ in range(2):
+        np.testing.assert_array_equal(files.kept_array(path, lambda: made.append(1) or array), array)
+        assert len(made) == 1 and capsys.readouterr().err == ""
+    np.testing.assert_array_equal(np.load(path), array)
+    path.write_bytes(harm(path.read_bytes()))
+    np.testing.assert_array_equal(files.kept_array(path, lambda: made.append(1) or array), array)
     assert len(made) == 2 and "it is made anew" in capsys.readouterr().err and files.is_intact(path)

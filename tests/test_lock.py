@@ -30,13 +30,10 @@ def holder(tmp_path):
     process.communicate()
 
 
-def test_a_second_command_is_told_which_process_is_at_work_and_what_to_do(tmp_path, holder):
+def test_a_second_command_is_told_which_process_is_at_work_and_a_killed_one_holds_nothing(tmp_path, holder):
     words = rf"^cdfsg run \(process {holder.pid} on .*, since .*\) is at work .* cdfsg verdict would "
     with pytest.raises(Busy, match=words), lock(tmp_path / "cache" / "lock", "cdfsg verdict"):
         pytest.fail("two at once")
-
-
-def test_a_killed_command_holds_nothing(tmp_path, holder):
     holder.kill()
     holder.wait()
     with lock(tmp_path / "cache" / "lock", "cdfsg verdict"):
