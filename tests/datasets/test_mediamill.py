@@ -123,12 +123,18 @@ def arff(features, labels):
     return f"@relation mediamill\n{header}@data\n" + "".join(",".join(row) + "\n" for row in values)
 
 
-def place(folder, features, labels, packed=True):
+PARTS = (slice(0, 40), slice(40, None))
+
+
+def packed(features, labels):
+    return [bz2.compress(svm(features[part], labels[part]).encode()) for part in PARTS]
+
+
+def place(folder, features, labels, unpacked=False):
     folder.mkdir(exist_ok=True, parents=True)
-    for name, part in zip(mediamill.FILES, (slice(0, 40), slice(40, None)), strict=True):
-        text = svm(features[part], labels[part]).encode()
-        path = folder / (name if packed else name.removesuffix(".bz2"))
-        path.write_bytes(bz2.compress(text) if packed else text)
+    for name, content in zip(mediamill.FILES, packed(features, labels), strict=True):
+        path = folder / (name.removesuffix(".bz2") if unpacked else name)
+        path.write_bytes(bz2.decompress(content) if unpacked else content)
     return folder
 
 
@@ -158,27 +164,16 @@ def mirror(serve, monkeypatch):
     return put
 
 
-def packed(features, labels):
-    return [bz2.compress(svm(features[part], labels[part]).encode()) for part in (slice(0, 40), slice(40, None))]
-
-
 @pytest.mark.parametrize("kind", ["packed", "unpacked", "arff", "float32", "float64"])
 def test_the_users_files_of_any_kind_with_the_real_values_are_original(rows, tmp_path, monkeypatch, kind):
     path = {"arff": tmp_path / "mediamill.arff", "packed": tmp_path, "unpacked": tmp_path}.get(kind, tmp_path / "x.npz")
     monkeypatch.setenv("CDFSG_MEDIAMILL", str(path))
     if path == tmp_path:
-        place(path, *rows, packed=kind == "packed")
+        place(path, *rows, unpacked=kind == "unpacked")
     elif kind == "arff":
         path.write_text(arff(*rows))
     else:
         np.savez(path, features=np.round(rows[0].astype(kind), 6), labels=rows[1])
-    check(load_mediamill(), rows)
-
-
-def test_files_in_the_data_folder_are_used_without_asking_any_mirror(rows, monkeypatch):
-    place(data_dir(), *rows)
-    monkeypatch.setattr(mediamill, "MIRRORS", ("http://127.0.0.1:1/",))
-    monkeypatch.setattr(mediamill, "http", None)
     check(load_mediamill(), rows)
 
 
@@ -187,9 +182,12 @@ def test_a_mirrors_files_become_the_small_file_alone_and_are_not_fetched_again(r
     check(load_mediamill(), rows)
     assert os.listdir(data_dir()) == [mediamill.FILE]
     assert f"{mediamill.FILE} is in place" in capfd.readouterr().err
-    monkeypatch.setattr(mediamill, "MIRRORS", ())
+    monkeypatch.setattr(mediamill, "http", None)
     check(load_mediamill(), rows)
     assert capfd.readouterr().err == ""
+    (data_dir() / mediamill.FILE).unlink()
+    place(data_dir(), *rows)  # LIBSVM's files in the data folder do as well
+    check(load_mediamill(), rows)
 
 
 # --- the package ---
@@ -216,7 +214,7 @@ def dump(features, labels):
 def package(rows, monkeypatch):
     """Return a function that makes a source distribution the only way; its two files may be harmed."""
     exact = np.round(rows[0].astype(np.float64), 6)
-    whole = [dump(exact[part], rows[1][part]) for part in (slice(0, 40), slice(40, None))]
+    whole = [dump(exact[part], rows[1][part]) for part in PARTS]
     names = list(mediamill_files.PICKLES)
     checksums = [f"sha256:{hashlib.sha256(content).hexdigest()}" for content in whole]
     monkeypatch.setattr(mediamill_files, "PICKLES", dict(zip(names, checksums, strict=True)))
@@ -316,31 +314,26 @@ def mine(rows, tmp_path, monkeypatch):
     return place(tmp_path / "mine", *rows)
 
 
-def test_what_was_parsed_once_is_read_the_next_time_and_other_files_are_parsed(rows, mine, monkeypatch):
-    load_mediamill()
-    with monkeypatch.context() as patch:
-        patch.setattr(mediamill, "from_text", None)
-        check(load_mediamill(), rows)
-    other = altered(rows)
-    place(mine, *other)
-    check(load_mediamill(), other, "derived")
-    assert len(caches()) == 2
-
-
 def flip(content):
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
 
 
-@pytest.mark.parametrize("damage", [flip, lambda content: content[:-9], lambda content: b""])
-def test_a_damaged_cache_is_told_and_made_anew(rows, mine, damage, capfd):
+def test_what_was_parsed_is_kept_made_anew_if_damaged_and_not_taken_for_other_files(rows, mine, monkeypatch, capfd):
     load_mediamill()
+    with monkeypatch.context() as patch:
+        patch.setattr(mediamill, "from_text", None)
+        check(load_mediamill(), rows)
     (cache,) = caches()
     whole = cache.read_bytes()
-    cache.write_bytes(damage(whole))
-    check(load_mediamill(), rows)
-    assert "it is made anew" in capfd.readouterr().err
-    assert len(cache.read_bytes()) == len(whole)
+    for damaged in (flip(whole), whole[:-9], b""):
+        cache.write_bytes(damaged)
+        check(load_mediamill(), rows)
+        assert "it is made anew" in capfd.readouterr().err and cache.read_bytes() == whole
+    other = altered(rows)
+    place(mine, *other)
+    check(load_mediamill(), other, "derived")
+    assert len(caches()) == 2
 
 
 def test_a_folder_that_takes_no_cache_costs_time_but_not_the_data(rows, mine, tmp_path, capfd):

@@ -1,4 +1,5 @@
 import hashlib
+import io
 import os
 import shutil
 import subprocess
@@ -103,26 +104,23 @@ def test_each_view_has_the_noise_that_the_recipe_names(monkeypatch):
     assert asked == [(9.5, False), (12, False), (9.5, True), (12, True)]
 
 
-def test_an_image_is_degraded_in_the_same_way_whatever_follows_it_and_however_it_is_chunked(monkeypatch):
+def test_an_image_is_degraded_alike_whatever_follows_and_however_it_is_chunked_and_a_slow_machine_is_told(
+    monkeypatch, capfd
+):
     images = random_images()
     all_at_once = degraded(images)
     np.testing.assert_array_equal(degraded(images[:13]), all_at_once[:13])
-    monkeypatch.setattr(nmnist, "_CHUNK", 7)
+    clock = iter(range(0, 1000, 3))
+    monkeypatch.setattr(nmnist.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(nmnist, "_CHUNK", 10)
     np.testing.assert_array_equal(degraded(images), all_at_once)
+    assert capfd.readouterr().err.splitlines()[0] == "cdfsg: making n-MNIST: 20 of 40 images, 6 s"
 
 
 def test_the_noise_of_the_two_noisy_views_is_unrelated():
     views = degraded(np.full((40, 28, 28), 127, np.uint8)).reshape(40, 3, 784)
     first, third = (views[:, view].astype(float).ravel() for view in (0, 2))
     assert abs(np.corrcoef(first, third)[0, 1]) < 5 / np.sqrt(first.size)
-
-
-def test_a_slow_machine_is_told_how_far_it_is(monkeypatch, capfd):
-    clock = iter(range(0, 1000, 3))
-    monkeypatch.setattr(nmnist.time, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(nmnist, "_CHUNK", 10)
-    degraded(random_images())
-    assert capfd.readouterr().err.splitlines()[0] == "cdfsg: making n-MNIST: 20 of 40 images, 6 s"
 
 
 # --- the whole data set ---
@@ -145,14 +143,11 @@ def whole(tmp_path_factory):
     (folder / nmnist.CACHE).unlink()  # 141 MB, which pytest would keep for three sessions
 
 
-def test_nmnist_is_three_views_of_60000_images_made_from_mnist(whole):
+def test_nmnist_is_three_views_of_mnist_with_the_mean_and_deviation_of_the_published_files(whole):
     assert whole.name == "nmnist" and whole.data.shape == (60000, 2352) and whole.data.dtype == np.uint8
     assert whole.sizes == (784, 784, 784) and whole.scale == 1 / 255 and whole.centred
     assert whole.provenance.kind == "derived"
     assert whole.provenance.checksum == "sha256:" + hashlib.sha256(whole.data).hexdigest()
-
-
-def test_nmnist_has_the_mean_and_deviation_of_the_published_files(whole):
     # As a public code prints them for normalisation, to four digits.
     published = [(0.2294, 0.3054), (0.1306, 0.2475), (0.1505, 0.2038)]
     for part, (mean, deviation) in zip(whole.slices, published, strict=True):
@@ -208,26 +203,28 @@ DAMAGES = {
     "empty": lambda content: b"",
     "no array": lambda content: b"PK" + content,
     "half a header": lambda content: content[:50],
+    "another type": lambda content: npy(np.zeros((40, 2352), np.float32)),
+    "another shape": lambda content: npy(np.zeros((39, 2352), np.uint8)),
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def npy(array):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_cache_is_told_and_made_anew(few, damage, capfd):
     load_nmnist()
     whole = cache().read_bytes()
-    cache().write_bytes(damage(whole))
+    cache().write_bytes(DAMAGES[damage](whole))
     capfd.readouterr()
     np.testing.assert_array_equal(load_nmnist().data, few)
-    assert f"{cache()} is damaged or was made otherwise, and is made anew: " in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert f"{cache()} is damaged or was made otherwise, and is made anew: " in told
+    assert ("expected uint8 of shape (40, 2352)" in told) == damage.startswith("another")
     assert cache().read_bytes() == whole
-
-
-@pytest.mark.parametrize("other", [np.zeros((40, 2352), np.float32), np.zeros((39, 2352), np.uint8)])
-def test_a_cache_of_another_type_or_shape_is_made_anew(few, other, capfd):
-    data_dir().mkdir()
-    np.save(cache(), other)
-    np.testing.assert_array_equal(load_nmnist().data, few)
-    assert f"{other.dtype} of shape {other.shape}, expected uint8 of shape (40, 2352)" in capfd.readouterr().err
 
 
 def test_noise_that_another_numpy_draws_is_an_error_and_not_other_data(few, monkeypatch):
@@ -256,7 +253,7 @@ def published(few, tmp_path, monkeypatch):
     return folder
 
 
-def test_the_published_files_are_used_where_they_are_at_hand(published, monkeypatch):
+def test_the_published_files_are_used_where_they_are_at_hand_with_digits_or_without(published, monkeypatch):
     monkeypatch.setattr(nmnist, "load_images", None)
     views = load_nmnist()
     assert views.data.dtype == np.uint8 and views.sizes == (784, 784, 784)
@@ -264,12 +261,8 @@ def test_the_published_files_are_used_where_they_are_at_hand(published, monkeypa
     files = b"".join((published / name).read_bytes() for name in nmnist.FILES)
     assert views.provenance.kind == "original"
     assert views.provenance.checksum == "sha256:" + hashlib.sha256(files).hexdigest()
-    assert not data_dir().exists()
-
-
-def test_published_files_without_digits_are_used_too(published):
-    savemat(published / nmnist.FILES[0], {"train_x": np.zeros((40, 784), np.uint8)})
-    assert load_nmnist().data[:, :785].max() == 71
+    savemat(published / nmnist.FILES[0], {"train_x": IMAGES})
+    assert load_nmnist().data[:, :785].max() == 71 and not data_dir().exists()
 
 
 def test_a_missing_file_is_named_with_the_way_out(published):

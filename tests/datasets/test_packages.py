@@ -130,25 +130,16 @@ def test_settings_come_from_pips_files_and_the_environment_goes_before_them(tmp_
     (tmp_path / "pip.conf").write_text(
         "[global]\nindex-url = http://a\nfind-links = one\n  two\n[download]\ntimeout = 7\n[list]\ntimeout = 8\n"
     )
+    (tmp_path / "pip.py").write_text("open('run', 'w')")  # not to be taken for pip
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
     monkeypatch.setenv("PIP_INDEX_URL", "http://b")
     monkeypatch.setenv("PIP_PROXY", "")
     found = pip_settings()
-    assert found["index-url"] == "http://b" and found["timeout"] == "7"
+    assert found["index-url"] == "http://b" and found["timeout"] == "7" and not (tmp_path / "run").exists()
     assert found["find-links"].split() == ["one", "two"] and "proxy" not in found
-
-
-def test_without_pip_its_environment_is_still_read(monkeypatch):
-    monkeypatch.setattr(packages.sys, "executable", "false")
-    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "http://a")
-    assert pip_settings()["extra-index-url"] == "http://a"
-
-
-def test_a_module_of_the_current_folder_is_not_taken_for_pip(tmp_path, monkeypatch):
-    (tmp_path / "pip.py").write_text("open('run', 'w')")
-    monkeypatch.chdir(tmp_path)
-    pip_settings()
-    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(packages.sys, "executable", "false")  # without pip
+    assert pip_settings()["index-url"] == "http://b"
 
 
 # --- what means no good ---
