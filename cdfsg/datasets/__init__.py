@@ -11,19 +11,9 @@ from cdfsg.datasets.synthetic import load_synthetic, make_views
 from cdfsg.datasets.views import Provenance, Views
 
 __all__ = [
-    "DATASETS",
-    "DownloadError",
-    "Provenance",
-    "Views",
-    "data_dir",
-    "load",
-    "load_digits",
-    "load_mediamill",
-    "load_mnist",
-    "load_nmnist",
-    "load_synthetic",
-    "make_views",
-]
+    "DATASETS", "DownloadError", "Provenance", "Views", "data_dir", "load", "load_digits", "load_mediamill",
+    "load_mnist", "load_nmnist", "load_synthetic", "make_views",
+]  # fmt: skip
 
 DATASETS: dict[str, Callable[[], Views]] = {
     "mnist": load_mnist,

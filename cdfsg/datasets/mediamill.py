@@ -20,19 +20,17 @@ from cdfsg.datasets.mediamill_files import (
     from_text,
     joined,
     read_npz,
-)
+)  # fmt: skip
 from cdfsg.datasets.mediamill_surrogate import surrogate
 from cdfsg.datasets.packages import packaged
 from cdfsg.datasets.views import Provenance, Views
 from cdfsg.files import kept_array, named_folder, write_atomically
 
-ENVIRONMENT = "CDFSG_MEDIAMILL"
-SURROGATE = "surrogate"
-
+ENVIRONMENT, SURROGATE = "CDFSG_MEDIAMILL", "surrogate"
 USED = 43_900
 CARDINALITY = 4.376
+# Of the values of the rows used, as float32, the features before the labels.
 CHECKSUM = "sha256:783a06d0dad8e341748e6562d842a0432920836166ffc5812458b4dd979b8400"
-"""Of the values of the rows used, as float32, the features before the labels."""
 
 FILE = "mediamill.bits"  # small, with all rows, see `cdfsg.datasets.mediamill_files`
 FILE_CHECKSUM = "sha256:1e610f0e30c3c0750e14e87e4ca380ea35bb0668ede378a4e680b517a02c0789"
@@ -149,10 +147,8 @@ def _views(data: np.ndarray, source: str) -> Views:
 
 def _files_in(folder: Path) -> list[Path]:
     """The two files, packed or not; empty if one is missing."""
-    found = []
-    for name in FILES:
-        candidates = (folder / name, folder / name.removesuffix(".bz2"))
-        found += [path for path in candidates if path.is_file()][:1]
+    pairs = [(folder / name, folder / name.removesuffix(".bz2")) for name in FILES]
+    found = [path for pair in pairs for path in [path for path in pair if path.is_file()][:1]]
     return found if len(found) == len(FILES) else []
 
 

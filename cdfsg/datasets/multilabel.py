@@ -104,9 +104,10 @@ def _svm_row(line: str, n_features: int, n_labels: int) -> np.ndarray:
     fields = line.split()
     names = fields.pop(0) if fields and ":" not in fields[0] else ""
     positions = _indices(names.split(",") if names else [], n_labels, first=0, kind="label")
+    for field in fields:
+        if field.count(":") != 1:
+            raise ValueError(f"{field!r} is not index:value")
     pairs = [field.split(":") for field in fields]
-    if wrong := [field for field, pair in zip(fields, pairs, strict=True) if len(pair) != 2]:
-        raise ValueError(f"{wrong[0]!r} is not index:value")
     columns = _indices([index for index, _ in pairs], n_features, first=1, kind="index")
     if (np.diff(columns) <= 0).any():
         raise ValueError("the indices do not ascend")

@@ -20,13 +20,8 @@ CACHE = "nmnist-train-views.npy"
 CHECKSUM = "sha256:bd76680c0ce8cdef93dee244ca497d4680c801d2b9689b9f5e584d8a990f3af8"
 SEED = 2017
 
-_SIDE = 28
-_PIXELS = _SIDE * _SIDE
-_IMAGES = 60_000
-_WHITE = 255.0
-_CHUNK = 1000
-
-_DIGITS = 10
+_SIDE, _DIGITS, _WHITE, _CHUNK = 28, 10, 255.0, 1000
+_PIXELS, _IMAGES = _SIDE * _SIDE, 60_000
 # Of a published file: 70,000 images, and ten float64 for each.
 _LARGEST = 70_000 * (_PIXELS + 8 * _DIGITS) + (1 << 16)
 
@@ -37,7 +32,6 @@ def load_nmnist() -> Views:
     If the environment variable ``CDFSG_NMNIST_DIR`` names a folder with the three published files
     (``mnist-with-awgn.mat``, ``mnist-with-motion-blur.mat``,
     ``mnist-with-reduced-contrast-and-awgn.mat``), they are read, and the kind is ``original``.
-
     Otherwise the views are made from MNIST in some seconds, see `degraded`, and the kind is ``derived``.
     The result, 141 MB, is kept in `cdfsg.datasets.download.data_dir`, verified by checksum at each load, and
     mapped into memory, so that processes share it. Rounded to bytes, it is the same on all machines; should a
@@ -79,18 +73,9 @@ def degraded(images: np.ndarray, literal: bool = False) -> np.ndarray:
     generalised eigenvalues of the three-view GCCA, the optimum of -Fval, is 9.709 here and 9.987 if
     `literal`; for ten it is 19.12 and 19.96.
 
-    Parameters
-    ----------
-    images : ndarray of uint8, shape (N, 28, 28)
-        Upright, 0 is the background.
-    literal : bool, default False
-        Read the words naively instead: the power measured for each image, the upright image blurred,
-        nothing rounded before the end.
-
-    Returns
-    -------
-    ndarray of uint8, shape (N, 2352)
-        Rounded and clipped to 0..255. Row ``i`` depends only on the images up to ``i``.
+    The images are uint8 of shape (N, 28, 28), upright on a background of 0, the result uint8 of shape (N, 2352), whose
+    row ``i`` depends only on the images up to ``i``. If `literal`, the words are read naively instead: the power is
+    measured for each image, the upright image blurred, nothing rounded before the end.
     """
     n = len(images)
     result = np.empty((n, 3, _SIDE, _SIDE), np.uint8)
@@ -131,10 +116,8 @@ def blurred(images: np.ndarray, kernel: np.ndarray) -> np.ndarray:
 def motion_kernel(length: float, degrees: float) -> np.ndarray:
     """Kernel of a linear motion, an anti-aliased line: what MATLAB's ``fspecial('motion', ...)`` gives.
 
-    A pixel's weight falls linearly from 1 to 0 with its distance, up to 1, from a line segment through
-    the centre; the weights are divided by their sum.
-
-    The length is in pixels, at least 1; the angle counter-clockwise from the horizontal, at least 0 and below 90.
+    A pixel's weight falls linearly from 1 to 0 with its distance, up to 1, from a line segment through the centre; the
+    weights sum to 1. The length is in pixels; the angle counter-clockwise from the horizontal, at least 0, below 90.
     """
     if not (length >= 1 and 0 <= degrees < 90):
         raise ValueError(f"length={length}, degrees={degrees}: expected at least 1, and an angle in [0, 90)")

@@ -36,10 +36,8 @@ def make_views(
 
     Parameters
     ----------
-    n_samples : int
-        Number of rows ``N``, at least 2.
-    sizes : sequence of int
-        Columns of each view; at least two views.
+    n_samples, sizes : int, sequence of int
+        Number of rows ``N``, at least 2, and of columns of each view, at least two.
     correlations : sequence of float
         Canonical correlations in [0, 1], in any order, at most ``min(sizes)`` of them.
     seed : int
@@ -50,8 +48,7 @@ def make_views(
         e. The mean is then exactly ``b_v``, too.
     condition : float, default 1.0
         Condition number of every mixing matrix :math:`A_v`, whose singular values run
-        geometrically from 1 down to ``1 / condition``. The condition number of a view's
-        covariance is its square.
+        geometrically from 1 down to ``1 / condition``; that of a view's covariance is its square.
     offset : float, default 0.0
         Standard deviation from column to column of the constants :math:`b_v`.
     name : str, default "synthetic"

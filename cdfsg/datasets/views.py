@@ -28,8 +28,7 @@ class Provenance:
     checksum : str
         ``"algorithm:hex digest"`` of the bytes that the data were read from, or of the data.
     kind : {"original", "derived", "surrogate", "synthetic"}
-        ``original``: the data named; ``derived``: computed from them; ``surrogate``: other data
-        standing in for them; ``synthetic``: drawn from a known model.
+        The data named, data computed from them, others that stand in for them, or drawn from a known model.
     """
 
     source: str
@@ -116,7 +115,7 @@ class Views:
     @property
     def n_samples(self) -> int:
         """Number ``N`` of rows."""
-        return int(self.data.shape[0])
+        return len(self.data)
 
     @property
     def n_features(self) -> int:
@@ -162,9 +161,9 @@ class Views:
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
             expected = "expected a 1-d list of ints; turn a mask into row numbers by np.flatnonzero"
             raise ValueError(f"index of shape {chosen.shape} and type {chosen.dtype}: {expected}")
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_samples):
-            bad = chosen[(chosen < 0) | (chosen >= self.n_samples)][0]
-            raise IndexError(f"row {bad} of {self.name!r}: expected 0..{self.n_samples - 1}")
+        outside = chosen[(chosen < 0) | (chosen >= self.n_samples)]
+        if outside.size:
+            raise IndexError(f"row {outside[0]} of {self.name!r}: expected 0..{self.n_samples - 1}")
         return self._values(self.data.take(chosen.astype(np.intp, copy=False), axis=0), _floating(dtype))
 
     def batches(
