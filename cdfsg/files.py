@@ -67,13 +67,13 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             os.chmod(temporary, 0o644)  # mkstemp makes it private
             os.replace(temporary, path)  # before it is closed: until then it is locked
     except OSError as error:  # a full disk names no file by itself, mkstemp its own
-        raise explained(error, path) from error
+        raise explain(error, path) from error
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
 
 
-def explained(error: OSError, path: Path) -> OSError:
+def explain(error: OSError, path: Path) -> OSError:
     """The same error in writing `path`, with the name of the file and what to do about it."""
     in_cache = path.is_relative_to(CACHE)
     remedy = ""

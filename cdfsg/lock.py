@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cdfsg.files import explained, say, try_lock
+from cdfsg.files import explain, say, try_lock
 
 
 class Busy(RuntimeError):
@@ -21,7 +21,7 @@ def lock(path: Path, command: str) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)  # worker processes do not inherit it
     except OSError as error:
-        raise explained(error, path) from error
+        raise explain(error, path) from error
     try:
         locked = try_lock(handle)
         if locked is False:

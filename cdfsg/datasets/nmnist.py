@@ -32,7 +32,7 @@ def load_nmnist() -> Views:
     If the environment variable ``CDFSG_NMNIST_DIR`` names a folder with the three published files
     (``mnist-with-awgn.mat``, ``mnist-with-motion-blur.mat``,
     ``mnist-with-reduced-contrast-and-awgn.mat``), they are read, and the kind is ``original``.
-    Otherwise the views are made from MNIST in some seconds, see `degraded`, and the kind is ``derived``.
+    Otherwise the views are made from MNIST in some seconds, see `degrade`, and the kind is ``derived``.
     The result, 141 MB, is kept in `cdfsg.datasets.download.data_dir`, verified by checksum at each load, and
     mapped into memory, so that processes share it. Rounded to bytes, it is the same on all machines; should a
     later numpy draw other normal numbers, an error says so.
@@ -46,11 +46,11 @@ def load_nmnist() -> Views:
     belief nets, Neural Processing Letters 45 (2017).
     """
     chosen = named_folder(ENVIRONMENT)
-    data, provenance = _published(chosen) if chosen else _regenerated()
+    data, provenance = _read_published(chosen) if chosen else _make_or_map()
     return Views("nmnist", data, (_PIXELS,) * 3, 1 / _WHITE, centred=True, provenance=provenance)
 
 
-def degraded(images: np.ndarray, literal: bool = False) -> np.ndarray:
+def degrade(images: np.ndarray, literal: bool = False) -> np.ndarray:
     """The three degraded copies of each image, side by side.
 
     Its authors describe n-MNIST in words: (1) white Gaussian noise with a signal-to-noise ratio of
@@ -88,7 +88,7 @@ def degraded(images: np.ndarray, literal: bool = False) -> np.ndarray:
         part = result[start : start + _CHUNK]
         half = chunk / 2 if literal else to_bytes(chunk / 2).astype(np.float64)
         part[:, 0] = to_bytes(with_noise(chunk, 9.5, awgn, measured=literal))
-        part[:, 1] = to_bytes(blurred(chunk, kernel if literal else kernel.T))
+        part[:, 1] = to_bytes(blur(chunk, kernel if literal else kernel.T))
         part[:, 2] = to_bytes(with_noise(half, 12, contrast, measured=literal))
         now = time.monotonic()
         if now - told > 5:
@@ -106,7 +106,7 @@ def with_noise(images: np.ndarray, decibels: float, rng: np.random.Generator, me
     return images + np.sqrt(power * 10 ** (-decibels / 10)) * rng.standard_normal(images.shape)
 
 
-def blurred(images: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+def blur(images: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     """Correlate each image with a kernel, black beyond the border (MATLAB's ``imfilter``)."""
     from scipy import ndimage
 
@@ -144,15 +144,15 @@ def to_bytes(values: np.ndarray) -> np.ndarray:
     return np.clip(np.floor(values + 0.5), 0, _WHITE).astype(np.uint8)
 
 
-def _regenerated() -> tuple[np.ndarray, Provenance]:
+def _make_or_map() -> tuple[np.ndarray, Provenance]:
     provenance = Provenance(f"made from MNIST's training images, seed {SEED}", CHECKSUM, "derived")
     path = data_dir() / CACHE
     if path.exists():
         try:
-            return _mapped(path), provenance
+            return _map(path), provenance
         except (OSError, ValueError) as error:
             say(f"{path} is damaged or was made otherwise, and is made anew: {error}")
-    data = degraded(load_images())
+    data = degrade(load_images())
     try:
         verify(data.data.cast("B"), CHECKSUM)
     except ValueError as error:
@@ -168,10 +168,10 @@ def _regenerated() -> tuple[np.ndarray, Provenance]:
         say(f"{path} cannot be written, so n-MNIST will be made again next time: {error}")
         return data, provenance
     say(f"{path} is in place, {data.nbytes} bytes")
-    return _mapped(path), provenance
+    return _map(path), provenance
 
 
-def _mapped(path: Path) -> np.ndarray:
+def _map(path: Path) -> np.ndarray:
     """The verified array of the cache, read-only, its pages shared with other processes."""
     try:
         with path.open("rb") as stream:
@@ -187,7 +187,7 @@ def _mapped(path: Path) -> np.ndarray:
     return data
 
 
-def _published(folder: Path) -> tuple[np.ndarray, Provenance]:
+def _read_published(folder: Path) -> tuple[np.ndarray, Provenance]:
     data = np.empty((_IMAGES, 3, _PIXELS), np.uint8)
     digest = hashlib.sha256()
     digits: list[np.ndarray] = []

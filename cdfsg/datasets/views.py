@@ -164,13 +164,13 @@ class Views:
         outside = chosen[(chosen < 0) | (chosen >= self.n_samples)]
         if outside.size:
             raise IndexError(f"row {outside[0]} of {self.name!r}: expected 0..{self.n_samples - 1}")
-        return self._values(self.data.take(chosen.astype(np.intp, copy=False), axis=0), _floating(dtype))
+        return self._values(self.data.take(chosen.astype(np.intp, copy=False), axis=0), _float_type(dtype))
 
     def batches(
         self, batch_size: int, seed: int | Sequence[int] | None, dtype: DTypeLike = np.float32
     ) -> Iterator[np.ndarray]:
         """One pass over the data: ``floor(N / l)`` new arrays of shape (l, n), see `batch_indices` and `rows`."""
-        kind = _floating(dtype)
+        kind = _float_type(dtype)
         return (self.rows(index, kind) for index in self.batch_indices(batch_size, seed))
 
     def batch_indices(self, batch_size: int, seed: int | Sequence[int] | None) -> np.ndarray:
@@ -224,7 +224,7 @@ def _first_not_finite(data: np.ndarray) -> np.ndarray:
     return np.empty((0, 2), int)
 
 
-def _floating(dtype: DTypeLike) -> np.dtype:
+def _float_type(dtype: DTypeLike) -> np.dtype:
     given: object = dtype
     with suppress(TypeError):
         given = np.dtype(dtype)

@@ -13,7 +13,7 @@ from scipy.io import savemat
 from cdfsg.datasets import DownloadError, load, load_nmnist, nmnist
 from cdfsg.datasets.download import data_dir
 from cdfsg.datasets.mnist import FILE, load_images
-from cdfsg.datasets.nmnist import blurred, degraded, motion_kernel, to_bytes, with_noise
+from cdfsg.datasets.nmnist import blur, degrade, motion_kernel, to_bytes, with_noise
 
 
 def random_images(n=40):
@@ -59,7 +59,7 @@ def test_blurring_is_a_weighted_sum_of_neighbours_with_black_beyond_the_border()
     kernel = np.random.default_rng(1).random((3, 5))
     padded = np.pad(image[0], ((1, 1), (2, 2)))
     expected = sum(kernel[i, j] * padded[i : i + 28, j : j + 28] for i in range(3) for j in range(5))
-    np.testing.assert_allclose(blurred(image, kernel)[0], expected, rtol=1e-13)
+    np.testing.assert_allclose(blur(image, kernel)[0], expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("decibels", [9.5, 12])
@@ -87,20 +87,20 @@ def silent(monkeypatch):
 
 def test_besides_noise_the_views_are_the_image_its_blur_and_its_rounded_half(silent):
     images, kernel = random_images(), motion_kernel(5, 15)
-    views = degraded(images).reshape(-1, 3, 28, 28)
+    views = degrade(images).reshape(-1, 3, 28, 28)
     np.testing.assert_array_equal(views[:, 0], images)
-    turned = blurred(images.transpose(0, 2, 1).astype(float), kernel).transpose(0, 2, 1)
+    turned = blur(images.transpose(0, 2, 1).astype(float), kernel).transpose(0, 2, 1)
     np.testing.assert_array_equal(views[:, 1], to_bytes(turned))
     np.testing.assert_array_equal(views[:, 2], (images + np.uint16(1)) // 2)
-    literal = degraded(images, literal=True).reshape(-1, 3, 28, 28)
-    np.testing.assert_array_equal(literal[:, 1], to_bytes(blurred(images.astype(float), kernel)))
+    literal = degrade(images, literal=True).reshape(-1, 3, 28, 28)
+    np.testing.assert_array_equal(literal[:, 1], to_bytes(blur(images.astype(float), kernel)))
 
 
 def test_each_view_has_the_noise_that_the_recipe_names(monkeypatch):
     asked = []
     monkeypatch.setattr(nmnist, "with_noise", lambda images, db, rng, measured: asked.append((db, measured)) or images)
-    degraded(random_images(2))
-    degraded(random_images(2), literal=True)
+    degrade(random_images(2))
+    degrade(random_images(2), literal=True)
     assert asked == [(9.5, False), (12, False), (9.5, True), (12, True)]
 
 
@@ -108,17 +108,17 @@ def test_an_image_is_degraded_alike_whatever_follows_and_however_it_is_chunked_a
     monkeypatch, capfd
 ):
     images = random_images()
-    all_at_once = degraded(images)
-    np.testing.assert_array_equal(degraded(images[:13]), all_at_once[:13])
+    all_at_once = degrade(images)
+    np.testing.assert_array_equal(degrade(images[:13]), all_at_once[:13])
     clock = iter(range(0, 1000, 3))
     monkeypatch.setattr(nmnist.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(nmnist, "_CHUNK", 10)
-    np.testing.assert_array_equal(degraded(images), all_at_once)
+    np.testing.assert_array_equal(degrade(images), all_at_once)
     assert capfd.readouterr().err.splitlines()[0] == "cdfsg: making n-MNIST: 20 of 40 images, 6 s"
 
 
 def test_the_noise_of_the_two_noisy_views_is_unrelated():
-    views = degraded(np.full((40, 28, 28), 127, np.uint8)).reshape(40, 3, 784)
+    views = degrade(np.full((40, 28, 28), 127, np.uint8)).reshape(40, 3, 784)
     first, third = (views[:, view].astype(float).ravel() for view in (0, 2))
     assert abs(np.corrcoef(first, third)[0, 1]) < 5 / np.sqrt(first.size)
 
@@ -159,7 +159,7 @@ def test_nmnist_is_three_views_of_mnist_with_the_mean_and_deviation_of_the_publi
 
 
 def test_what_is_made_once_is_read_the_next_time_and_shared_by_processes(whole, monkeypatch):
-    monkeypatch.setattr(nmnist, "degraded", None)
+    monkeypatch.setattr(nmnist, "degrade", None)
     again = load_nmnist()
     np.testing.assert_array_equal(again.data[::1000], whole.data[::1000])
     for owner in (whole.data, again.data):
@@ -175,7 +175,7 @@ def test_what_is_made_once_is_read_the_next_time_and_shared_by_processes(whole, 
 def few(tmp_path, monkeypatch):
     """Make 40 random images stand in for MNIST, in an empty data folder."""
     images = random_images()
-    data = degraded(images)
+    data = degrade(images)
     monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path / "raw"))
     monkeypatch.setattr(nmnist, "load_images", lambda: images)
     monkeypatch.setattr(nmnist, "_IMAGES", 40)

