@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cdfsg.solvers.lanes import initial_points, run
 from joblib import Parallel, delayed
 
 from cdfsg.datasets import DATASETS, Provenance, Views, load
 from cdfsg.merits import Identity
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
+from cdfsg.solvers.engine import initial_points, run
 
 SOMEWHERE = Provenance("a test", "sha256:0", "synthetic")
 LARGE = {"mnist", "nmnist"}  # these have their own files
