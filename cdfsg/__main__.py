@@ -40,7 +40,6 @@ from cdfsg.paper.run import run_experiment
 from cdfsg.paper.select import plan
 from cdfsg.paper.show import notebooks, words
 from cdfsg.theory import statements
-from cdfsg.theory.check import Check
 
 _Task = tuple[str, dict[str, str] | None, Path | None]
 """A notebook, its parameters and where to write it."""
@@ -59,6 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name in ("run", "theory", "notebooks", "reproduce", "quick"):
             command.add_argument("--jobs", type=_jobs, default=cpu_count(),
                                  help="processes, at least 1 (default: the cores that it may use)")  # fmt: skip
+        if name == "theory":
+            command.add_argument("--write", action="store_true",
+                                 help="write data/paper/statements.csv and errata.toml anew from the code")  # fmt: skip
         if name in ("run", "reproduce", "quick"):
             command.add_argument("--dask", metavar="ADDRESS",
                                  help="scheduler of a Dask cluster whose workers do the runs")  # fmt: skip
@@ -208,24 +210,7 @@ def _verdict(_: argparse.Namespace) -> None:
 
 
 def _theory(arguments: argparse.Namespace) -> None:
-    checks: list[Check] = []
-    modules = Parallel(n_jobs=min(arguments.jobs, len(statements.MODULES)), return_as="generator")(
-        delayed(_check_all)(number) for number in range(len(statements.MODULES))
-    )
-    print(f"{'verdict':24s} {'margin':>9s} {'tested':>6s}  statement")
-    for module in modules:
-        checks += module
-        for check in module:
-            print(statements.line(check), flush=True)
-    wrong = statements.differences(checks, statements.recorded())
-    if wrong:
-        raise ValueError("the checks differ from data/paper/statements.csv: " + "; ".join(wrong))
-    print(f"{len(checks)} statements, all as recorded in data/paper.")
-
-
-def _check_all(module: int) -> list[Check]:
-    """The checks of one module; by its number, since the name of a function may stand for another in a process."""
-    return [check() for check in statements.MODULES[module]]
+    statements.report(arguments.jobs, arguments.write)
 
 
 def _notebooks(arguments: argparse.Namespace) -> None:

@@ -1,5 +1,5 @@
-"""The paper's statements, executable: each says holds, holds after a correction, or false with a counterexample.
+"""The paper's statements, executable: each holds, holds after a correction, or is false with a counterexample.
 
-`check` says what a check reports, `instances` makes what is tested, `counterexamples` refutes what is printed; the
-statements follow the paper, and `statements` joins them.
+`statement` has the decorator, `instances` makes what is tested, `counterexamples` refutes what is printed; the
+other modules follow the paper, and `statements` joins them.
 """

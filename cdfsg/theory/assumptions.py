@@ -1,4 +1,5 @@
 """Section 1: the blanket assumptions, the GCCA example, and whether h is bounded below."""
+# fmt: off: in a statement's decorator a line is one part of the words
 
 from collections.abc import Iterator
 
@@ -9,13 +10,102 @@ from cdfsg.merits import Huber, Identity, Merit
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Linear
 from cdfsg.theory import counterexamples
-from cdfsg.theory.check import Check, Statement, Tally, at_most, concluded
-from cdfsg.theory.definitions import quadratic_minimiser
-from cdfsg.theory.instances import COUNT, definite, instances, orthogonal, somewhere
-from cdfsg.theory.stationary import pencil
+from cdfsg.theory.instances import COUNT, definite, instances, orthogonal, points, somewhere
+from cdfsg.theory.statement import Margin, at_most, norm, statement, true
+from cdfsg.theory.stationary import pencil, quadratic_minimiser
 
-FAR = 10.0 ** np.arange(1, 7)
-"""Squared lengths of a column, far from the feasible set."""
+FAR = 10.0 ** np.arange(1, 7)  # squared lengths of a column, far from the feasible set
+
+
+@statement("as:blanket (1), identity", place="Assumption 1.1, Example 1", assumes="GCCA with g(t) = t",
+           says="The gradient of f is globally Lipschitz, with L_g = 2 ||(c_ij S_ij)||_2.")
+def identity_merit() -> Iterator[Margin]:
+    for case, rng in instances(COUNT, 53, kinds=("identity",)):
+        f = case.h.problem
+        X, Y = rng.standard_normal((2, case.n, case.p))
+        steepest = np.linalg.svd(f.hessian(np.zeros((case.n, case.n)), np.eye(case.n)))[2][:1].T
+        attained = norm(f.gradient(steepest))
+        yield (
+            at_most(norm(f.gradient(X) - f.gradient(Y)), f.lipschitz * norm(X - Y)),
+            -abs(attained / f.lipschitz - 1),
+        )
+
+
+@statement("as:blanket (1), Huber", place="Assumption 1.1, Section 5: GCCA with the Huber merit",
+           assumes="GCCA with the Huber merit",
+           says="The gradient of f is globally Lipschitz, as the experiments presume.",
+           printed="an experiment for the theory, under Assumption 1.1",
+           corrected="outside it: the gradient is not globally Lipschitz, so there is no threshold",
+           severity="outside the assumptions", counterexample=counterexamples.huber_is_not_lipschitz)
+def huber_merit() -> Iterator[Margin]:
+    for _, merit in correlations(2 * COUNT, 54):
+        if isinstance(merit, Huber):
+            f, slopes = two_features(1.0, merit, 1.0).problem, []
+            for R in (1.0, 1e3):
+                start, end = np.array([[0.0], [R]]), np.array([[merit.mu / R], [R]])
+                slopes.append(norm(f.gradient(end) - f.gradient(start)) / norm(end - start))
+            yield at_most(slopes[1], 10 * slopes[0])
+
+
+@statement("as:blanket (3)", place="Assumption 1.3, Section 5: data with constant features",
+           assumes="M >= 0 in place of M > 0",
+           says="h is bounded below for large beta, as the experiments with a singular M presume.",
+           printed="an experiment for the theory, under Assumption 1.3",
+           corrected="outside it: M is singular; for general f, h may then be unbounded below for every beta",
+           severity="outside the assumptions", counterexample=counterexamples.singular_constraint_is_unbounded)
+def singular_constraint() -> Iterator[Margin]:
+    rng = np.random.default_rng(55)
+    for _ in range(COUNT):
+        n = int(rng.integers(2, 5))
+        basis = orthogonal(rng, n)
+        M = basis[:, 1:] @ definite(rng, n - 1, 10.0) @ basis[:, 1:].T
+        h = Penalty(Linear(basis[:, :1]), (M + M.T) / 2, 1e6)
+        yield true(h.value(-1e9 * basis[:, :1]) > h.value(-1e6 * basis[:, :1]))
+
+
+@statement("eq:classcca", place="Section 1, eq:classcca", assumes="two views, identity merit",
+           says="(p:GCCA) is classical canonical correlation analysis.",
+           printed="(p:GCCA) with m = 2 and g(t) = t yields the classical problem with X_i' S_ii X_i = I",
+           corrected="yields it after X -> 2^(1/2) X: X_i' S_ii X_i = I/2 at its minimisers, and the value is twice "
+                     "the classical one",
+           severity="wrong constant", counterexample=counterexamples.classical_correlation_scale, rounding=1e-6)
+def classical_correlation() -> Iterator[Margin]:
+    for case, _ in instances(COUNT, 56, kinds=("identity",)):
+        problem = case.h.problem
+        assert isinstance(problem, GCCA)
+        X = np.sqrt(2) * quadratic_minimiser(case)[:, :1]  # the leading pair; more of them while rho_k > 0
+        gaps = [(X[view].T @ problem.M[view, view] @ X[view]).item() - 1 for view in problem.slices]
+        one, two = problem.slices
+        classical = -0.5 * (X[one].T @ problem.covariance[one, two] @ X[two]).item()
+        rho = -0.5 * float(pencil(case)[0][0])
+        yield -max(map(abs, gaps)), -abs(classical + rho / 2)
+
+
+@statement("cdfcp", place="Section 1, (CDFCP), and beta = 0.1 in Section 5",
+           assumes="quadratic f: beta >= beta~; two views: any beta",
+           says="The penalty function is bounded below, so that min h is min f.",
+           printed="beta = 0.1, a penalty parameter for (CDFCP)",
+           corrected="min h is min f at beta~; with two views h is bounded below for beta >= 3/2 rho_1 (Huber merit: "
+                     "3/2 mu rho_1) only, which 0.1 is not for the identity merit",
+           severity="outside the assumptions", counterexample=counterexamples.small_beta_is_unbounded)
+def bounded_below() -> Iterator[Margin]:
+    for case, h, X, rng in points(somewhere, instances(COUNT, 51, kinds=("quadratic", "identity"))):
+        X *= 10 ** rng.uniform(-1, 4)
+        least = h.value(quadratic_minimiser(case))
+        yield (h.value(X) - least) / (abs(least) + abs(h.value(X)))
+    for rho, merit in correlations(COUNT, 52):
+        edge = least_bounded_beta(rho, merit)
+        yield true(is_bounded_below(two_features(rho, merit, 1.01 * edge)))
+        yield true(not is_bounded_below(two_features(rho, merit, 0.99 * edge)))
+
+
+def correlations(count: int, seed: int) -> Iterator[tuple[float, Merit]]:
+    """Canonical correlations in (0, 1], each with a merit."""
+    rng = np.random.default_rng(seed)
+    for k in range(count // 2):
+        rho = 1.0 if k == 0 else float(rng.uniform(0.05, 1))
+        yield rho, Identity()
+        yield rho, Huber(float(10 ** rng.uniform(-2, 0)))
 
 
 def two_features(rho: float, merit: Merit, beta: float) -> Penalty:
@@ -38,102 +128,3 @@ def is_bounded_below(h: Penalty) -> bool:
 def least_bounded_beta(rho: float, merit: Merit) -> float:
     """``3/2 rho``, and ``3/2 mu rho`` for the Huber merit: below it h falls without bound, on it h is bounded."""
     return 1.5 * rho * (merit.mu if isinstance(merit, Huber) else 1.0)
-
-
-def penalty_is_bounded_below() -> Check:
-    """(CDFCP) and its motivation: for beta large enough; with two views exactly for ``beta >= 3/2 rho_1``."""
-    tally = Tally()
-    for case, rng in instances(COUNT, 51, kinds=("quadratic", "identity")):
-        h = case.penalty
-        X = somewhere(h.M, case.p, rng) * 10 ** rng.uniform(-1, 4)
-        least = h.value(quadratic_minimiser(case))  # of the problem, and hence of h
-        tally.add((h.value(X) - least) / (abs(least) + abs(h.value(X))))
-    for rho, merit in correlations(COUNT, 52):
-        edge = least_bounded_beta(rho, merit)
-        tally.add(0.0 if is_bounded_below(two_features(rho, merit, 1.01 * edge)) else -1.0)
-        tally.add(-1.0 if is_bounded_below(two_features(rho, merit, 0.99 * edge)) else 0.0)
-    says = "min h is min f at beta~; with two views h is bounded below for beta >= 3/2 rho_1 (Huber: 3/2 mu rho_1) only"
-    return concluded("cdfcp", says, tally, counterexamples.small_beta_is_unbounded())
-
-
-def correlations(count: int, seed: int) -> Iterator[tuple[float, Merit]]:
-    """Canonical correlations in (0, 1], each with a merit."""
-    rng = np.random.default_rng(seed)
-    for k in range(count // 2):
-        rho = 1.0 if k == 0 else float(rng.uniform(0.05, 1))
-        yield rho, Identity()
-        yield rho, Huber(float(10 ** rng.uniform(-2, 0)))
-
-
-def identity_merit_is_lipschitz() -> Check:
-    """Assumption 1.1 for the identity merit, with a constant that is attained."""
-    tally = Tally()
-    for case, rng in instances(COUNT, 53, kinds=("identity",)):
-        problem = case.penalty.problem
-        X, Y = rng.standard_normal((2, case.n, case.p))
-        difference = float(np.linalg.norm(problem.gradient(X) - problem.gradient(Y)))
-        steepest = np.linalg.svd(problem.hessian(np.zeros((case.n, case.n)), np.eye(case.n)))[2][:1].T
-        attained = float(np.linalg.norm(problem.gradient(steepest)))
-        tally.add(
-            at_most(difference, problem.lipschitz * float(np.linalg.norm(X - Y))),
-            -abs(attained / problem.lipschitz - 1),
-        )
-    return concluded("as:blanket (1), identity", "GCCA with g(t) = t has L_g = 2 ||(c_ij S_ij)||_2", tally)
-
-
-def huber_merit_is_lipschitz() -> Check:
-    """Assumption 1.1 for the Huber merit, as the experiments presume: bounded slopes of the gradient."""
-    tally = Tally()
-    for _, merit in correlations(2 * COUNT, 54):
-        if isinstance(merit, Huber):
-            slopes = [huber_slope(merit, R) for R in (1.0, 1e3)]
-            tally.add(at_most(slopes[1], 10 * slopes[0]))
-    says = "that the experiments' GCCA with the Huber merit has a globally Lipschitz gradient"
-    return concluded("as:blanket (1), Huber", says, tally, counterexamples.huber_is_not_lipschitz())
-
-
-def huber_slope(merit: Huber, R: float) -> float:
-    """Slope of the gradient of f between (0, R) and (mu/R, R), two views of one feature, perfectly correlated."""
-    problem = two_features(1.0, merit, 1.0).problem
-    start, end = np.array([[0.0], [R]]), np.array([[merit.mu / R], [R]])
-    return float(np.linalg.norm(problem.gradient(end) - problem.gradient(start)) / np.linalg.norm(end - start))
-
-
-def singular_constraint_is_enough() -> Check:
-    """Whether M >= 0 would do in Assumption 1.3: h bounded below for large beta, along the kernel of M."""
-    tally = Tally()
-    rng = np.random.default_rng(55)
-    for _ in range(COUNT):
-        n = int(rng.integers(2, 5))
-        basis = orthogonal(rng, n)
-        M = basis[:, 1:] @ definite(rng, n - 1, 10.0) @ basis[:, 1:].T
-        h = Penalty(Linear(basis[:, :1]), (M + M.T) / 2, 1e6)
-        values = [h.value(-t * basis[:, :1]) for t in (1e6, 1e9)]
-        tally.add(0.0 if values[1] > values[0] else -1.0)
-    says = "that M >= 0 suffices, as for data with constant features"
-    return concluded("as:blanket (3)", says, tally, counterexamples.singular_constraint_is_unbounded())
-
-
-def two_views_give_classical_correlations_up_to_scale() -> Check:
-    """eq:classcca: the minimiser of (p:GCCA) times ``2^(1/2)`` is feasible for the classical form, and minimises it."""
-    tally = Tally()
-    for case, _ in instances(COUNT, 56, kinds=("identity",)):
-        problem = case.penalty.problem
-        assert isinstance(problem, GCCA)
-        X = np.sqrt(2) * quadratic_minimiser(case)[:, :1]  # the leading pair; more of them while rho_k > 0
-        gaps = [float((X[view].T @ problem.M[view, view] @ X[view]).item()) - 1 for view in problem.slices]
-        one, two = problem.slices
-        classical = -0.5 * float((X[one].T @ problem.covariance[one, two] @ X[two]).item())
-        rho = -0.5 * float(pencil(case)[0][0])
-        tally.add(-max(map(abs, gaps)), -abs(classical + rho / 2))
-    says = "the same subspaces after X -> 2^(1/2) X, and half of the value"
-    return concluded("eq:classcca", says, tally, counterexamples.classical_correlation_scale(), 1e-6)
-
-
-CHECKS: tuple[Statement, ...] = (
-    identity_merit_is_lipschitz,
-    huber_merit_is_lipschitz,
-    singular_constraint_is_enough,
-    two_views_give_classical_correlations_up_to_scale,
-    penalty_is_bounded_below,
-)

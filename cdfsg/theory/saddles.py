@@ -14,59 +14,46 @@ import numpy as np
 
 from cdfsg.linalg import Array, inv_sqrt
 from cdfsg.theory.instances import root
+from cdfsg.theory.statement import inner
 from cdfsg.theory.stationary import FEASIBLE, Point
 
-VANISHING = 1e-20
-"""An eigenvalue of C up to which its eigenvector counts as one with X v = 0."""
+VANISHING = 1e-20  # an eigenvalue of C up to which its eigenvector counts as one with X v = 0
 
 
 def direction(point: Point) -> Array:
-    """A direction of negative curvature at an infeasible stationary point, shape (n, p).
-
-    Raises
-    ------
-    ValueError
-        If no eigenvalue of ``X'MX`` is below 1.
-    """
+    """A direction of negative curvature at a point where an eigenvalue of ``X'MX`` is below 1, shape (n, p)."""
     values, vectors = point.eigenvectors
     if values[0] > 1 - FEASIBLE:
         raise ValueError(f"a direction needs an eigenvalue of X'MX below 1, but the least is {values[0]:.6g}")
-    v = vectors[:, :1]
     if values[0] > VANISHING:
-        along: Array = point.X @ v @ v.T
-        return along
-    M = point.case.penalty.M
+        return printed_direction(point)
+    M = point.h.M
     left = np.linalg.svd(root(M) @ point.X, full_matrices=False)[0][:, -1:]  # orthogonal to the range of M^(1/2) X
-    across: Array = inv_sqrt(M) @ left @ v.T
-    return across
+    return inv_sqrt(M) @ left @ vectors[:, :1].T
 
 
 def curvature(point: Point, D: Array) -> float:
     """The closed form of ``<D, hess h(X)[D]>`` along `direction`, from the module's formulas."""
-    h = point.case.penalty
-    sigma = _least(point)
-    along = float(np.vdot(D, h.problem.hessian(h.dissolve(point.X), D)))
-    weight = float(np.vdot(D, h.M @ D))
-    return (1 - sigma) * (9 / 4 * (1 - sigma) * along - h.beta * (1 + 3 * sigma) * weight)
+    h, sigma = point.h, _least(point)
+    along = inner(D, h.problem.hessian(h.dissolve(point.X), D))
+    return (1 - sigma) * (9 / 4 * (1 - sigma) * along - h.beta * (1 + 3 * sigma) * inner(D, h.M @ D))
 
 
 def constant(point: Point) -> float:
     """What the closed form guarantees: curvature at most ``- constant |D|^2``."""
-    h, s = point.case.penalty, point.case.spectrum[0]
-    sigma = _least(point)
+    h, s, sigma = point.h, point.case.spectrum[0], _least(point)
     return (1 - sigma) * (h.beta * (1 + 3 * sigma) * s - 9 / 4 * (1 - sigma) * h.problem.lipschitz)
 
 
 def printed_constant(point: Point) -> float:
     """The paper's ``sigma_min(M) beta / 4``."""
-    return point.case.spectrum[0] * point.case.penalty.beta / 4
+    return point.case.spectrum[0] * point.h.beta / 4
 
 
 def printed_direction(point: Point) -> Array:
     """The direction of the paper's proof, ``X v v'`` with v for the smallest eigenvalue of C, shape (n, p)."""
     v = point.eigenvectors[1][:, :1]
-    D: Array = point.X @ v @ v.T
-    return D
+    return point.X @ v @ v.T
 
 
 def _least(point: Point) -> float:

@@ -1,6 +1,8 @@
-"""Section 4, what a sample estimates: the surrogate H, the direction W, and what a minibatch biases."""
+"""Section 4: the function H of two arguments, the direction W, what a sample estimates and a minibatch biases."""
+# fmt: off: in a statement's decorator a line is one part of the words
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -9,59 +11,84 @@ from cdfsg.linalg import Array, sym
 from cdfsg.merits import Huber, Identity, Merit
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, SampledGCCA
-from cdfsg.solvers.cdfsg import sampled_direction
-from cdfsg.solvers.draws import Draw
-from cdfsg.theory import algorithm_counterexamples as counterexamples
-from cdfsg.theory.check import Check, Statement, Tally, concluded, error
-from cdfsg.theory.finite import require
+from cdfsg.solvers.cdfsg import CDFSG
+from cdfsg.theory import counterexamples
+from cdfsg.theory.derivatives import derivative
+from cdfsg.theory.instances import COUNT, LIPSCHITZ, any_instances, points, somewhere
+from cdfsg.theory.statement import BLANKET, EVERY, Margin, Tally, equal, inner, norm, statement
 
 BETA = 0.7
-QUADRATIC = 1e9
-"""A Huber threshold that no t of the instances reaches, so that g(t) = t^2/2."""
+QUADRATIC = 1e9  # a Huber threshold that no t of the instances reaches, so that g(t) = t^2/2
 
 
-def independent_samples_leave_the_direction_unbiased() -> Check:
-    """as:algo (1) ii: ``E W_{xi,theta}(X, Y) = W(X, Y)``, xi and theta independent, each drawn from N samples."""
-    tally = Tally()
+@statement("eq:H", place="Section 4.1, eq:H", assumes=EVERY,
+           says="H(X, C(X)) = h(X) (eq:nest).",
+           printed="beta/6 tr(V (V^2 - I))",
+           corrected="beta/6 tr(V (V^2 - 3 I)), which agrees with (CDFCP)",
+           severity="wrong formula", counterexample=counterexamples.surrogate_minimiser)
+def surrogate_value() -> Iterator[Margin]:
+    for _, h, X, _ in points(somewhere, any_instances(COUNT, 15)):
+        value = h.value(X)
+        yield equal(h.surrogate(X, h.constraint(X)), value, abs(value) + h.beta)
+
+
+@statement("W", place="Section 4.1, definition of W", assumes=EVERY + ", smooth f, Y far from C(X)",
+           says="W(X, Y) is the derivative of H through both arguments, and W(X, C(X)) = grad h(X).")
+def direction() -> Iterator[Margin]:
+    for case, rng in any_instances(COUNT, 16, kinds=LIPSCHITZ):
+        h = case.h
+        X, D = somewhere(h.M, case.p, rng), somewhere(h.M, case.p, rng)
+        C = h.constraint(X)
+        Y = sym(rng.standard_normal(C.shape))
+        W, slope = h.direction(X, Y), derivative(partial(_moved, h, X, Y, D))
+        yield equal(slope, inner(W, D), norm(W) * norm(D) + abs(h.surrogate(X, Y)))
+        yield equal(h.direction(X, C), h.gradient(X), norm(h.gradient(X)) + h.beta * norm(h.M @ X))
+
+
+def _moved(h: Penalty, X: Array, Y: Array, D: Array, t: float) -> float:
+    return h.surrogate(X + t * D, Y + t * 2 * sym(X.T @ h.M @ D))  # Y moves as C does along D
+
+
+@statement("as:algo (1)", place="Section 4, Assumption 4.1 (1)", assumes="GCCA, xi and theta independent",
+           says="E W_{xi,theta}(X, Y) = W(X, Y).")
+def independent_samples() -> Iterator[Margin]:
     for Z, sizes, X, Y in _samples():
-        mean = np.mean([_direction(Z, [i], [j], sizes, X, Y) for i in range(len(Z)) for j in range(len(Z))], axis=0)
-        for k in range(X.shape[1]):
-            exact = _exact(Z, sizes).direction(X[:, k], Y[k])
-            tally.add(error(float(np.linalg.norm(mean[:, k] - exact)), _size(Z, X[:, k], Y[k])))
-    return concluded("as:algo (1)", "E W_{xi,theta}(X, Y) = W(X, Y) over all pairs of independent samples", tally)
+        pairs = [sampled_direction(Z[[[i], [j]]], sizes, X, Y) for i in range(len(Z)) for j in range(len(Z))]
+        yield _relative(np.mean(pairs, axis=0) - exact_direction(Z, sizes, X, Y), Z, X, Y)
 
 
-def shared_minibatch_leaves_the_direction_unbiased() -> Check:
-    """as:algo (1) ii with one minibatch for xi and theta, a usual implementation: false, its bias is exactly O(1/l)."""
-    tally, order = Tally(), Tally()
+@statement("as:algo (1), shared", place="Section 4, Assumption 4.1 (1), with one minibatch for xi and theta",
+           assumes="GCCA, xi and theta the same minibatch",
+           says="E W_{xi,theta}(X, Y) = W(X, Y).",
+           counterexample=counterexamples.shared_minibatch)
+def shared_samples() -> Iterator[Margin]:
+    yield "The bias is (N-l)/((N-1) l) times that at l = 1"
+    order = Tally()
     for Z, sizes, X, Y in _samples():
         biases = shared_bias(Z, sizes, X, Y)
-        for k in range(X.shape[1]):
-            size = _size(Z, X[:, k], Y[k])
-            tally.add(error(float(np.linalg.norm(biases[0][:, k])), size))
-            for count, bias in enumerate(biases, start=1):
-                predicted = without_replacement(count, len(Z)) * biases[0][:, k]
-                order.add(error(float(np.linalg.norm(bias[:, k] - predicted)), size))
-    require(order, "the bias is proportional to (N - l)/((N - 1) l)")
-    tested = f"one minibatch for both; the bias is (N-l)/((N-1) l) times that at l = 1 (error {-order.margin:.0e})"
-    return concluded("as:algo (1), shared", tested, tally, counterexamples.shared_minibatch())
+        yield _relative(biases[0], Z, X, Y)
+        for count, bias in enumerate(biases, start=1):
+            order.add(_relative(bias - without_replacement(count, len(Z)) * biases[0], Z, X, Y))
+    order.require("the bias is proportional to (N - l)/((N - 1) l)")
 
 
-def huber_minibatches_estimate_the_objective() -> Check:
-    """as:blanket (2) for GCCA with the Huber merit: false; ``0 <= E g(t) - g(E t) <= Var(t)/2``, which is O(1/l)."""
-    tally, order = Tally(), Tally()
+@statement("as:blanket (2), Huber", place="Assumption 1.1 (2), as used in Section 5: GCCA with the Huber merit",
+           assumes=BLANKET + " (2) for GCCA with the Huber merit",
+           says="A minibatch estimates f without bias.",
+           printed="f_xi on a minibatch as an unbiased estimate of f (Assumption 1.1 (2))",
+           corrected="biased: E g(t_xi) - g(t) lies between 0 and Var(t_xi)/2, which is of order 1/l",
+           severity="outside the assumptions", counterexample=counterexamples.huber_minibatch)
+def huber_minibatches() -> Iterator[Margin]:
+    order = Tally()
     for Z, sizes, X, _ in _samples():
         for mu in (0.05, QUADRATIC):  # mostly linear, and quadratic throughout
-            for biases, variances, exact in huber_bias(Z, sizes, X, Huber(mu)):
-                for bias, variance, g in zip(biases, variances, exact, strict=True):
-                    tally.add(error(float(bias), float(g)))
-                    scale = max(variance, 1e-9 * (1 + g))
-                    order.add(float(min(bias, variance / 2 - bias) / scale))
-                    if mu == QUADRATIC:
-                        order.add(error(float(bias - variance / 2), float(scale)))
-    require(order, "the bias lies in [0, Var/2]", 1e-6)
-    tested = "E f_xi = f on minibatches; the bias of g is at most Var(t)/2 = O(1/l), and equal to it below mu"
-    return concluded("as:blanket (2), Huber", tested, tally, counterexamples.huber_minibatch())
+            for bias, variance, exact in huber_bias(Z, sizes, X, Huber(mu)):
+                yield -np.abs(bias) / np.maximum(exact, 1e-300)
+                scale = np.maximum(variance, 1e-9 * (1 + exact))
+                order.add(np.minimum(bias, variance / 2 - bias) / scale)
+                if mu == QUADRATIC:
+                    order.add(-np.abs(bias - variance / 2) / scale)
+    order.require("the bias lies in [0, Var/2], and is Var/2 below mu", 1e-6)
 
 
 def without_replacement(size: int, N: int) -> float:
@@ -69,51 +96,63 @@ def without_replacement(size: int, N: int) -> float:
     return (N - size) / ((N - 1) * size)
 
 
+def choices(N: int, size: int) -> list[list[int]]:
+    """Every choice of `size` of N samples."""
+    return [list(chosen) for chosen in combinations(range(N), size)]
+
+
+def sampled_direction(samples: Array, sizes: tuple[int, ...], X: Array, Y: Array) -> Array:
+    """The solver's direction on minibatches (s, l, n), shape (lanes, n, p)."""
+    problem = SampledGCCA(sizes, Identity())
+    return CDFSG(BETA).direction(problem, samples, problem.scores(samples, X), Y)
+
+
+def exact_direction(Z: Array, sizes: tuple[int, ...], X: Array, Y: Array) -> Array:
+    """``W(X, Y)`` of all samples in every lane."""
+    problem = GCCA(sym(Z.T @ Z / len(Z)), sizes, Identity())
+    h = Penalty(problem, problem.M, BETA)
+    return np.stack([h.direction(*pair) for pair in zip(X, Y, strict=True)])
+
+
 def shared_bias(Z: Array, sizes: tuple[int, ...], X: Array, Y: Array) -> list[Array]:
     """``E W - W`` with one minibatch of l samples for xi and theta, over all choices of them, for l = 1, ..., N - 1.
 
-    Parameters
-    ----------
-    Z : array (N, n)
-        Samples.
-    sizes : tuple of int
-        View sizes.
-    X : array (n, lanes, p)
-    Y : array (lanes, p, p)
+    Z are the samples (N, n), X has the shape (lanes, n, p), Y (lanes, p, p).
     """
-    N = len(Z)
-    exact = np.stack([_exact(Z, sizes).direction(X[:, k], Y[k]) for k in range(X.shape[1])], axis=1)
+    exact = exact_direction(Z, sizes, X, Y)
     return [
-        np.mean([_direction(Z, list(c), list(c), sizes, X, Y) for c in combinations(range(N), size)], axis=0) - exact
-        for size in range(1, N)
+        np.mean([sampled_direction(Z[None, chosen], sizes, X, Y) for chosen in choices(len(Z), size)], axis=0) - exact
+        for size in range(1, len(Z))
     ]
 
 
 def huber_bias(Z: Array, sizes: tuple[int, ...], X: Array, merit: Merit) -> Iterator[tuple[Array, Array, Array]]:
     """``E g(t_Z) - g(t)``, ``Var t_Z`` and ``g(t)`` per lane, summed over columns and views, for l = 1, ..., N - 1."""
-    P, m = SampledGCCA(sizes, merit).project(Z, X), len(sizes)
-    t = np.stack([P[:, i] * P[:, j] for i in range(m) for j in range(m) if i != j])  # (pairs, N, lanes, p)
-    exact = merit.value(t.mean(axis=1))
+    P, m = SampledGCCA(sizes, merit).scores(Z[None], X)[0], len(sizes)
+    t = np.stack([P[:, i::m] * P[:, j::m] for i in range(m) for j in range(m) if i != j])  # (pairs, lanes, N, p)
+    exact = merit.value(t.mean(axis=2))
     for size in range(1, len(Z)):
-        means = np.stack([t[:, list(c)].mean(axis=1) for c in combinations(range(len(Z)), size)])
+        means = np.stack([t[:, :, chosen].mean(axis=2) for chosen in choices(len(Z), size)])
         bias = merit.value(means).mean(axis=0) - exact
         yield tuple(a.sum(axis=(0, 2)) for a in (bias, means.var(axis=0), exact))
 
 
 def gradient_bias(Z: Array, sizes: tuple[int, ...], X: Array, merit: Merit) -> list[float]:
-    """``|| E grad f_Z - grad f ||`` per batch size l = 1, ..., N - 1, X of shape (n, lanes, p)."""
-    problem, N = SampledGCCA(sizes, merit), len(Z)
-    exact, norms = problem.gradient(Z, X), []
-    for size in range(1, N):
-        mean = np.mean([problem.gradient(Z[list(c)], X) for c in combinations(range(N), size)], axis=0)
-        norms.append(float(np.linalg.norm(mean - exact)))
-    return norms
+    """``|| E grad f_Z - grad f ||`` per batch size l = 1, ..., N - 1, X of shape (lanes, n, p)."""
+    problem = SampledGCCA(sizes, merit)
+
+    def gradient(rows: Array) -> Array:
+        samples = rows[None]
+        return problem.adjoint(samples, problem.raw_gradient(problem.scores(samples, X)[0])[None])
+
+    means = [np.mean([gradient(Z[some]) for some in choices(len(Z), size)], axis=0) for size in range(1, len(Z))]
+    return [norm(mean - gradient(Z)) for mean in means]
 
 
 def example() -> tuple[Array, tuple[int, ...], Array, Array]:
     """Samples, view sizes, X and Y that the figures show."""
     rng = np.random.default_rng(5)
-    Z, X = rng.standard_normal((10, 4)), rng.standard_normal((4, 1, 1)) / 2
+    Z, X = rng.standard_normal((10, 4)), rng.standard_normal((1, 4, 1)) / 2
     return Z, (2, 2), X, np.ones((1, 1, 1))
 
 
@@ -127,41 +166,12 @@ def _samples() -> Iterator[tuple[Array, tuple[int, ...], Array, Array]]:
         Z = rng.standard_normal((N, n)) * 10.0 ** rng.uniform(-1, 1, n)
         if number % 5 == 4:
             Z[:, -1] = 0  # a constant feature: M is singular
-        X = rng.standard_normal((n, 70, p))
-        X[:, 0] = 0
+        X = rng.standard_normal((n, 70, p)).swapaxes(0, 1)
+        X[0] = 0
         yield Z, sizes, X, sym(rng.standard_normal((70, p, p)))
 
 
-def _direction(Z: Array, xi: list[int], theta: list[int], sizes: tuple[int, ...], X: Array, Y: Array) -> Array:
-    problem = SampledGCCA(sizes, Identity())
-    rows = Z[theta + xi]
-    draw = Draw(rows, slice(0, len(theta)), slice(len(theta), None))
-    return sampled_direction(problem, draw, problem.project(rows, X), Y, BETA)
-
-
-def _exact(Z: Array, sizes: tuple[int, ...]) -> Penalty:
-    problem = GCCA(sym(Z.T @ Z / len(Z)), sizes, Identity())
-    return Penalty(problem, problem.M, BETA)
-
-
-def _size(Z: Array, X: Array, Y: Array) -> float:
-    """A size of the terms of W, to measure rounding by."""
-    z, x, y = (float(np.linalg.norm(a)) for a in (Z, X, Y))
-    return z**2 * x * (1 + y) ** 2 * (1 + z**2 * x**2) + 1e-12
-
-
-def _slope_error(penalty: Penalty, X: Array, D: Array) -> float:
-    """Margin of ``d/dt h(X + t D) = <W(X, C(X)), D>``: h is a polynomial of degree 6 in t, so seven values give it."""
-    D = D * (1 + np.linalg.norm(X)) / np.linalg.norm(D)
-    t = np.arange(-3, 4) / 3
-    values = [penalty.value(X + step * D) for step in t]
-    slope = float(np.polynomial.Polynomial.fit(t, values, 6, domain=[-1, 1], window=[-1, 1]).coef[1])
-    inner = float(np.vdot(penalty.direction(X, penalty.constraint(X)), D))
-    return error(slope - inner, float(np.abs(values).max()))
-
-
-CHECKS: tuple[Statement, ...] = (
-    independent_samples_leave_the_direction_unbiased,
-    shared_minibatch_leaves_the_direction_unbiased,
-    huber_minibatches_estimate_the_objective,
-)
+def _relative(gap: Array, Z: Array, X: Array, Y: Array) -> Array:
+    """Margin per lane that a difference of directions is zero, relative to the size of the terms of W."""
+    z, (x, y, size) = norm(Z), (np.linalg.norm(a, axis=(1, 2)) for a in (X, Y, gap))
+    return -size / (z**2 * x * (1 + y) ** 2 * (1 + z**2 * x**2) + 1e-12)

@@ -1,11 +1,18 @@
-"""The registry: every check in the paper's order, what is recorded of it, and the errata."""
+"""All statements in the paper's order, what is on record of them, and the errata.
+
+``python -m cdfsg theory`` tests every statement and compares with ``data/paper/statements.csv``; with ``--write`` it
+writes that file and ``errata.toml`` anew from the code.
+"""
 
 import csv
 import io
-import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
+from types import ModuleType
+
+from joblib import Parallel, delayed
 
 from cdfsg import checksums
 from cdfsg.files import PAPER
@@ -19,133 +26,107 @@ from cdfsg.theory import (
     rates,
     sampling,
     second_order,
-    surrogate,
     tracker,
 )
-from cdfsg.theory.check import VERDICTS, Check, Statement
+from cdfsg.theory.statement import STATEMENTS, Check, Erratum, Statement
 
-MODULES: tuple[tuple[Statement, ...], ...] = (
-    assumptions.CHECKS,
-    definitions.CHECKS,
-    derivatives.CHECKS,
-    first_order.CHECKS + second_order.CHECKS,  # together, as they share the search for stationary points
-    near_feasible.CHECKS,
-    surrogate.CHECKS,
-    sampling.CHECKS,
-    tracker.CHECKS,
-    adaptive.CHECKS,
-    rates.CHECKS,
+
+def _of(*modules: ModuleType) -> tuple[Statement, ...]:
+    names = [module.__name__ for module in modules]
+    return tuple(s for name in names for s in STATEMENTS.values() if s.margins.__module__ == name)
+
+
+PARTS = (
+    _of(assumptions, definitions, derivatives),
+    _of(first_order, second_order),  # together, as they share the search for stationary points
+    _of(near_feasible, sampling, tracker, adaptive),
+    _of(rates),
 )
-"""The checks in the paper's order, in parts that can run at the same time."""
-CHECKS: dict[str, Statement] = {check.__name__: check for module in MODULES for check in module}
-"""Every check by its name."""
-SEVERITIES = ("typo", "wrong constant", "wrong formula", "gap in proof", "outside the assumptions")
+"""The statements in the paper's order, in parts that can be tested at the same time."""
+NAME, ERRATA = "statements.csv", "errata.toml"
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A row of ``data/paper/statements.csv``.
-
-    Attributes
-    ----------
-    statement : str
-        Label in the paper's source; that of the check.
-    place : str
-        Where a reader finds it.
-    says : str
-        What the paper says, in words.
-    verdict : {"holds", "holds after a correction", "false"}
-    """
+    """A row of ``data/paper/statements.csv``; all but the verdict stand at the statement."""
 
     statement: str
     place: str
     says: str
     verdict: str
+    assumes: str = ""
 
 
-@dataclass(frozen=True)
-class Erratum:
-    """An entry of ``data/paper/errata.toml``.
-
-    Attributes
-    ----------
-    place, printed, should_be : str
-    severity : str
-        One of `SEVERITIES`.
-    check : str
-        Name of the check that shows it, a key of `CHECKS`.
-    counterexample : str
-        Name of a function that shows it in a few lines; empty if the printed form is not refuted, only not derived.
-    """
-
-    place: str
-    printed: str
-    should_be: str
-    severity: str
-    check: str
-    counterexample: str = ""
+def errata() -> list[Erratum]:
+    """The errata in the order of the statements."""
+    return [erratum for part in PARTS for statement in part for erratum in statement.errata]
 
 
-def recorded(path: Path = PAPER / "statements.csv") -> dict[str, Recorded]:
-    """The recorded statements by their label, in the paper's order.
-
-    Raises
-    ------
-    ValueError
-        If a label occurs twice, a verdict is unknown, or the checksum is another one than `cdfsg.checksums` lists.
-    """
-    rows: dict[str, Recorded] = {}
-    for row in csv.DictReader(io.StringIO(checksums.read(path).decode("utf-8"), newline="")):
-        entry = Recorded(**row)
-        if entry.statement in rows:
-            raise ValueError(f"{path.name} has the statement {entry.statement!r} twice; keep one row of it")
-        if entry.verdict not in VERDICTS:
-            raise ValueError(
-                f"{path.name} gives {entry.statement!r} the verdict {entry.verdict!r}; use one of {VERDICTS}"
-            )
-        rows[entry.statement] = entry
-    return rows
+def recorded(path: Path = PAPER / NAME) -> dict[str, Recorded]:
+    """The recorded statements by their label."""
+    rows = csv.DictReader(io.StringIO(checksums.read(path).decode("utf-8"), newline=""))
+    return {row["statement"]: Recorded(**row) for row in rows}
 
 
-def errata(path: Path = PAPER / "errata.toml") -> list[Erratum]:
-    """The errata in the paper's order.
-
-    Raises
-    ------
-    ValueError
-        If an entry lacks a field or has one too many, its severity is unknown, no check has its name, or the file's
-        checksum is another one than `cdfsg.checksums` lists.
-    """
-    names = {field.name for field in fields(Erratum)}
-    entries = tomllib.loads(checksums.read(path).decode("utf-8"))["erratum"]
-    for entry in entries:
-        what = f"{path.name}: {entry.get('place')!r}"
-        if set(entry) | {"counterexample"} != names:
-            raise ValueError(f"{what} has {sorted(entry)}, expected {sorted(names)}")
-        if entry["severity"] not in SEVERITIES:
-            raise ValueError(f"{what} has the severity {entry['severity']!r}; use one of {SEVERITIES}")
-        if entry["check"] not in CHECKS:
-            raise ValueError(f"{what} names the unknown check {entry['check']!r}")
-    return [Erratum(**entry) for entry in entries]
+def check_all(jobs: int = 1) -> Iterator[Check]:
+    """The outcome of every statement, in the paper's order."""
+    parts = Parallel(n_jobs=min(jobs, len(PARTS)), return_as="generator")(
+        delayed(_check_part)(number) for number in range(len(PARTS))
+    )
+    for part in parts:
+        yield from part
 
 
-def line(check: Check) -> str:
-    """One line on a check, for people."""
-    text = f"{check.verdict:24s} {check.margin:9.1e} {check.instances:6d}  {check.statement}: {check.tested}"
-    return text + (f" [{check.witness}]" if check.witness else "")
+def _check_part(number: int) -> list[Check]:
+    return [statement() for statement in PARTS[number]]
 
 
 def differences(checks: Sequence[Check], rows: dict[str, Recorded]) -> list[str]:
-    """In words where the checks and the record differ; empty if nowhere.
-
-    A recorded statement without a check counts, and so does a check without a record.
-    """
+    """In words where the checks and the record differ; empty if nowhere."""
     found = {check.statement: check.verdict for check in checks}
     wrong = [
         f"{name} is recorded as {rows[name].verdict!r} but found to be {verdict!r}"
         for name, verdict in found.items()
         if name in rows and rows[name].verdict != verdict
     ]
-    wrong += [f"{name} has no row in data/paper/statements.csv; add one" for name in found if name not in rows]
-    wrong += [f"{name} is recorded but no check reports it" for name in rows if name not in found]
-    return wrong
+    remedy = f"has no row in data/paper/{NAME}; write it with: python -m cdfsg theory --write"
+    wrong += [f"{name} {remedy}" for name in found if name not in rows]
+    return wrong + [f"{name} is recorded but no check reports it" for name in rows if name not in found]
+
+
+def as_csv(checks: Sequence[Check]) -> str:
+    """The text of ``statements.csv``."""
+    verdicts = {check.statement: check.verdict for check in checks}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(field.name for field in fields(Recorded))
+    for entry in (statement for part in PARTS for statement in part):
+        writer.writerow(astuple(Recorded(entry.label, entry.place, entry.says, verdicts[entry.label], entry.assumes)))
+    return out.getvalue()
+
+
+def as_toml() -> str:
+    """The text of ``errata.toml``."""
+    parts = ["# What the paper prints and should print; written from cdfsg/theory by python -m cdfsg theory --write\n"]
+    for entry in errata():
+        words = {key: value for key, value in asdict(entry).items() if isinstance(value, str)}
+        if entry.counterexample:
+            words["counterexample"] = entry.counterexample.__name__
+        parts.append("[[erratum]]\n" + "".join(f"{key} = {json.dumps(text)}\n" for key, text in words.items()))
+    return "\n".join(parts)
+
+
+def report(jobs: int, write: bool = False) -> None:
+    """Test every statement, print a line for each, and write the record or raise ValueError where it differs."""
+    print(f"{'verdict':24s} {'margin':>9s} {'tested':>6s}  statement")
+    checks = []
+    for check in check_all(jobs):
+        checks.append(check)
+        print(check, flush=True)
+    if write:
+        checksums.write(PAPER / NAME, as_csv(checks))
+        checksums.write(PAPER / ERRATA, as_toml())
+    wrong = differences(checks, recorded())
+    if wrong:
+        raise ValueError(f"the checks differ from data/paper/{NAME}: " + "; ".join(wrong))
+    print(f"{len(checks)} statements, all as recorded in data/paper.")

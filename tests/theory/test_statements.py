@@ -1,72 +1,124 @@
-import inspect
+"""The statements: verdicts as recorded, files as generated, words once, and what a check concludes."""
 
+import numpy as np
 import pytest
 
-from cdfsg import __main__ as cli
 from cdfsg import checksums
-from cdfsg.theory import algorithm_counterexamples, counterexamples, statements
-from cdfsg.theory.check import CORRECTED, FALSE, HOLDS, Check
+from cdfsg.files import PAPER
+from cdfsg.theory import counterexamples, statement, statements
+from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS, Check, Counterexample, Erratum, Statement, Tally
+
+EVERY = [entry for part in statements.PARTS for entry in part]
 
 
 @pytest.fixture(scope="module")
 def checks():
-    return [check() for module in statements.MODULES for check in module]
+    return list(statements.check_all())
 
 
 def test_every_statement_has_the_verdict_that_is_recorded(checks):
     assert statements.differences(checks, statements.recorded()) == []
-    assert len(checks) >= 22
+    assert len(checks) == len(EVERY) == len(statement.STATEMENTS) == 55
+    assert [sum(check.verdict == word for check in checks) for word in (HOLDS, CORRECTED, FALSE)] == [24, 24, 7]
 
 
-def test_every_statement_but_the_rates_is_tested_on_a_thousand_instances(checks):
+def test_the_committed_files_are_those_that_the_code_generates(checks):
+    assert checksums.read(PAPER / statements.NAME).decode() == statements.as_csv(checks)
+    assert checksums.read(PAPER / statements.ERRATA).decode() == statements.as_toml()
+
+
+def test_each_statement_is_tested_enough_and_shows_a_counterexample_unless_it_holds(checks):
     few = {check.statement for check in checks if check.instances < 1000}
     # An instance of a rate is a whole run of up to 12,800 steps; its slope has an interval instead.
     assert few == {"theorem on Algorithm 1, rate", "theorem on Algorithm 2, rate"}
-
-
-def test_whatever_is_corrected_or_false_shows_a_counterexample_and_what_holds_shows_none(checks):
-    for check in checks:
-        assert bool(check.witness) == (check.verdict != HOLDS), check.statement
-
-
-def test_margins_are_rounding_errors_or_better_where_a_statement_holds(checks):
+    assert {check.statement for check in checks if bool(check.witness) != (check.verdict != HOLDS)} == set()
+    # Margins are rounding errors or better where a statement holds.
     assert {c.statement: c.margin for c in checks if c.verdict != FALSE and c.margin < -1e-7} == {}
 
 
-def test_every_counterexample_refutes_and_belongs_to_an_erratum():
-    functions = dict(
-        inspect.getmembers(counterexamples, lambda f: getattr(f, "__module__", "") == counterexamples.__name__)
-    )
-    assert {name for name, function in functions.items() if not function().refutes} == set()
-    named = {erratum.counterexample for erratum in statements.errata()}
-    assert set(functions) <= named
-    others = dict(
-        inspect.getmembers(
-            algorithm_counterexamples, lambda f: getattr(f, "__module__", "") == algorithm_counterexamples.__name__
-        )
-    )
-    # The paper does not claim what a shared minibatch breaks, so it is no erratum.
-    assert {f"algorithm_counterexamples.{name}" for name in set(others) - {"shared_minibatch"}} <= named
-
-
-def test_no_erratum_is_shown_by_a_statement_that_holds_as_printed(checks):
-    verdicts = {name: check.verdict for name, check in zip(statements.CHECKS, checks, strict=True)}
-    assert all(verdicts[erratum.check] in (CORRECTED, FALSE) for erratum in statements.errata())
-
-
-def test_each_corrected_or_false_statement_has_an_erratum(checks):
-    named = {erratum.check for erratum in statements.errata()}
-    lacking = [
-        check.statement
-        for name, check in zip(statements.CHECKS, checks, strict=True)
-        if check.verdict != HOLDS and name not in named
-    ]
+def test_errata_are_of_corrected_or_false_statements_and_each_of_these_has_one(checks):
+    verdicts = {check.statement: check.verdict for check in checks}
+    assert all(verdicts[entry.label] != HOLDS for entry in EVERY if entry.errata)
+    lacking = [entry.label for entry in EVERY if not entry.errata and verdicts[entry.label] != HOLDS]
     # The first needs the corrected def:ocso and nothing else; the second the paper does not claim.
     assert lacking == ["th:sopr_b1", "as:algo (1), shared"]
 
 
-def report(statement, verdict=HOLDS):
-    return Check(statement, "", verdict, 1, 0.0)
+def test_every_counterexample_refutes_what_a_statement_prints():
+    functions = {f for f in vars(counterexamples).values() if getattr(f, "__module__", "") == counterexamples.__name__}
+    assert {function.__name__ for function in functions if not function().refutes} == set()
+    assert functions == {entry.counterexample for entry in EVERY} - {None}
+    named = {erratum.counterexample for erratum in statements.errata()}
+    assert functions - named == {counterexamples.shared_minibatch}  # no erratum: the paper does not claim it
+
+
+def test_every_statement_says_where_it_stands_and_what_it_assumes():
+    for entry in EVERY:
+        assert entry.place.startswith(("Section", "Assumption")) and entry.assumes and entry.says.endswith(".")
+        assert bool(entry.printed) == bool(entry.severity) and (entry.corrected or not entry.printed)
+    assert len({erratum.place for erratum in statements.errata()}) == len(statements.errata()) == 32
+
+
+# --- what a check concludes
+
+
+def concluded(*margins, **words):
+    return Statement(margins=lambda: iter(margins), label="s", place="p", says="It is so.", **words)()
+
+
+def refuting(refutes=True):
+    return lambda: Counterexample("x = 1", {"printed": 1.23456, "right": 2.0}, refutes)
+
+
+@pytest.mark.parametrize("margins", [(1.0, -1e-3, 2.0), (), (1.0, float("nan")), (np.array([1.0, -1.0]),)])
+def test_a_statement_that_falls_short_once_or_has_no_instance_is_false(margins):
+    assert concluded(*margins).verdict == FALSE
+
+
+def test_a_statement_that_holds_while_its_printed_form_is_refuted_holds_after_a_correction():
+    check = concluded(0.5, corrected="thus", counterexample=refuting())
+    assert (check.verdict, check.witness) == (CORRECTED, "x = 1: printed 1.235, right 2")
+    assert check.tested == "It is so. Corrected: thus."
+    check = concluded(0.5, corrected="thus", counterexample=refuting(False))
+    assert (check.verdict, check.witness, check.tested) == (HOLDS, "", "It is so.")
+
+
+def test_margins_within_the_rounding_of_a_statement_hold_and_notes_are_told():
+    check = concluded(-1e-8, "Even more", rounding=1e-7)
+    assert check.verdict == HOLDS and check.tested == "It is so. Even more."
+    assert " ".join(str(check).split()) == "holds -1.0e-08 1 s: It is so. Even more."
+
+
+def test_an_instance_counts_once_with_its_least_margin_and_an_array_once_per_entry():
+    check = concluded((0.3, 0.1, 0.2), np.array([0.5, 0.4]))
+    assert (check.instances, check.margin) == (3, 0.1)
+
+
+@pytest.mark.parametrize("a, b, margin", [(1.0, 2.0, 0.5), (2.0, 1.0, -0.5), (-2.0, -1.0, 0.5), (0.0, 0.0, 0.0)])
+def test_the_margin_of_an_inequality_is_relative_and_negative_where_it_fails(a, b, margin):
+    assert statement.at_most(a, b) == margin
+
+
+def test_the_margin_of_an_identity_is_minus_its_relative_error():
+    equal = statement.equal
+    assert equal(-1.0, 1.0, 4.0) == equal(np.array([1.0, 2.0]), np.array([1.0, 0.0]), 4.0) == -0.5
+
+
+def test_a_side_claim_that_fails_is_named():
+    tally = Tally()
+    tally.add(-1.0)
+    with pytest.raises(ArithmeticError, match="expected that pigs fly, but the least margin of 1 cases is -1"):
+        tally.require("pigs fly")
+
+
+def test_a_label_is_given_once_and_a_severity_is_known():
+    with pytest.raises(ValueError, match="the statement 'eq:GD' is defined twice"):
+        statement.statement("eq:GD", place="p", says="s")(lambda: iter(()))
+    with pytest.raises(ValueError, match="'here' has the severity 'bad'; use one of"):
+        Erratum("here", "a", "b", "bad")
+
+
+# --- the record
 
 
 def recorded(**verdicts):
@@ -74,52 +126,32 @@ def recorded(**verdicts):
 
 
 def test_a_verdict_that_changed_and_what_is_missing_on_either_side_is_said_in_words():
-    found = statements.differences([report("a", FALSE), report("b")], recorded(a=HOLDS, c=HOLDS))
+    found = statements.differences([Check("a", FALSE, 1, 0.0), Check("b", HOLDS, 1, 0.0)], recorded(a=HOLDS, c=HOLDS))
     assert found == [
         "a is recorded as 'holds' but found to be 'false'",
-        "b has no row in data/paper/statements.csv; add one",
+        "b has no row in data/paper/statements.csv; write it with: python -m cdfsg theory --write",
         "c is recorded but no check reports it",
     ]
 
 
-def cheap():
-    return report("a", FALSE)
-
-
-def test_the_command_fails_where_a_verdict_differs_from_the_record(monkeypatch, capsys):
-    monkeypatch.setattr(statements, "MODULES", ((cheap,),))
+def test_the_report_fails_where_a_verdict_differs_from_the_record_and_can_write_it(tmp_path, monkeypatch, capsys):
+    entry = Statement(margins=lambda: iter([0.0]), label="a", place="p", says="S.")
+    monkeypatch.setattr(statements, "PARTS", ((entry,),))
     monkeypatch.setattr(statements, "recorded", lambda: recorded(a=FALSE))
-    assert cli.main(["theory", "--jobs", "1"]) == 0
-    assert "1 statements, all as recorded" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="a is recorded as 'false' but found to be 'holds'"):
+        statements.report(1)
+    monkeypatch.setattr(statements, "PAPER", tmp_path)
     monkeypatch.setattr(statements, "recorded", lambda: recorded(a=HOLDS))
-    assert cli.main(["theory", "--jobs", "1"]) == 1
-    assert "a is recorded as 'holds' but found to be 'false'" in capsys.readouterr().err
+    statements.report(1, write=True)
+    assert "1 statements, all as recorded" in capsys.readouterr().out
+    monkeypatch.undo()
+    assert statements.recorded(tmp_path / statements.NAME)["a"].verdict == HOLDS
 
 
-@pytest.mark.parametrize(
-    "rows, words",
-    [
-        ("a,p,s,holds\na,p,s,holds\n", "has the statement 'a' twice"),
-        ("a,p,s,perhaps\n", "gives 'a' the verdict 'perhaps'; use one of"),
-    ],
-)
-def test_a_bad_record_is_refused_with_its_statement(tmp_path, rows, words):
-    checksums.write(tmp_path / "statements.csv", "statement,place,says,verdict\n" + rows)
-    with pytest.raises(ValueError, match=words):
-        statements.recorded(tmp_path / "statements.csv")
+def test_the_command_tests_the_statements_with_its_options(monkeypatch):
+    from cdfsg import __main__ as cli
 
-
-@pytest.mark.parametrize(
-    "change, words",
-    [
-        ({"severity": "bad"}, "has the severity 'bad'; use one of"),
-        ({"check": "nothing"}, "names the unknown check 'nothing'"),
-        ({"extra": "1"}, "expected"),
-    ],
-)
-def test_a_bad_erratum_is_refused_with_its_place(tmp_path, change, words):
-    entry = {"place": "here", "printed": "a", "should_be": "b", "severity": "typo", "check": "hessian_of_h",
-             "counterexample": "hessian_last_term"} | change  # fmt: skip
-    checksums.write(tmp_path / "errata.toml", "[[erratum]]\n" + "".join(f'{k} = "{v}"\n' for k, v in entry.items()))
-    with pytest.raises(ValueError, match=words):
-        statements.errata(tmp_path / "errata.toml")
+    calls = []
+    monkeypatch.setattr(statements, "report", lambda *options: calls.append(options))
+    assert cli.main(["theory", "--jobs", "1", "--write"]) == cli.main(["theory", "--jobs", "2"]) == 0
+    assert calls == [(1, True), (2, False)]

@@ -7,7 +7,7 @@ from cdfsg.problems import Linear, Quadratic
 from cdfsg.theory import saddles, sharpness, stationary
 from cdfsg.theory.assumptions import is_bounded_below, least_bounded_beta, two_features
 from cdfsg.theory.first_order import sharp_beta_of_quadratics
-from cdfsg.theory.instances import KINDS, Instance, definite, instances, with_spectrum
+from cdfsg.theory.instances import LIPSCHITZ, Instance, definite, instances, with_spectrum
 from cdfsg.theory.stationary import (
     CERTIFIED,
     Point,
@@ -32,7 +32,7 @@ def test_columns_of_the_third_length_are_infeasible_stationary_points_of_a_small
     longer = [point for point in found if any(value not in (0.0, 1.0) for value in point)]
     assert longer
     for point in quadratic_points(case, np.random.default_rng(0)):
-        assert certificate(case.penalty, point.X) < 1e-14
+        assert certificate(case.h, point.X) < 1e-14
 
 
 def test_a_feasible_point_a_strict_saddle_and_a_spurious_minimiser_are_told_apart():
@@ -47,8 +47,8 @@ def test_a_feasible_point_a_strict_saddle_and_a_spurious_minimiser_are_told_apar
 def test_the_hessian_matrix_gives_the_curvature_along_every_direction():
     case, rng = next(instances(1, 5, kinds=("sines",), shapes=((3, 2),)))
     X, D = rng.standard_normal((2, 3, 2))
-    matrix = hessian_matrix(case.penalty, X)
-    assert D.ravel() @ matrix @ D.ravel() == pytest.approx(np.vdot(D, case.penalty.hessian(X, D)), rel=1e-10)
+    matrix = hessian_matrix(case.h, X)
+    assert D.ravel() @ matrix @ D.ravel() == pytest.approx(np.vdot(D, case.h.hessian(X, D)), rel=1e-10)
 
 
 def test_the_search_finds_the_stationary_point_that_the_closed_form_knows():
@@ -56,15 +56,15 @@ def test_the_search_finds_the_stationary_point_that_the_closed_form_knows():
     M = definite(rng, 3, 5.0)
     problem = Linear(rng.standard_normal((3, 2)))
     case = Instance(Penalty(problem, M, 1.1 * Penalty(problem, M, 1.0).threshold(2)), 2, "linear")
-    for exact in linear_points(case, rng):
+    for exact in linear_points(case):
         found = search(case, exact.X + 1e-3 * rng.standard_normal((3, 2)) * np.linalg.norm(exact.X))
         assert found is not None
-        assert min(np.linalg.norm(found.X - other.X) for other in linear_points(case, rng)) < 1e-8
+        assert min(np.linalg.norm(found.X - other.X) for other in linear_points(case)) < 1e-8
 
 
 def test_a_search_that_is_cut_short_gives_nothing(monkeypatch):
     case, rng = next(instances(1, 5, kinds=("sines",), shapes=((3, 2),)))
-    start = with_spectrum(case.penalty.M, np.array([0.1, 0.9]), rng)
+    start = with_spectrum(case.h.M, np.array([0.1, 0.9]), rng)
     assert search(case, start) is not None
     monkeypatch.setattr(stationary, "MOST_STEPS", 1)
     assert search(case, start) is None
@@ -72,9 +72,9 @@ def test_a_search_that_is_cut_short_gives_nothing(monkeypatch):
 
 def test_every_point_of_the_pool_is_certified_and_both_kinds_are_there():
     points = pool()
-    assert max(certificate(point.case.penalty, point.X) for point in points) <= CERTIFIED
+    assert max(certificate(point.case.h, point.X) for point in points) <= CERTIFIED
     kinds = {(point.case.kind, point.is_feasible) for point in points}
-    assert kinds == {(kind, feasible) for kind in set(KINDS) - {"huber"} for feasible in (True, False)}
+    assert kinds == {(kind, feasible) for kind in set(LIPSCHITZ) for feasible in (True, False)}
     assert sum(not point.is_feasible for point in points) >= 1000 and sum(p.is_feasible for p in points) >= 1000
 
 
@@ -82,7 +82,7 @@ def test_canonical_pairs_are_feasible_and_stationary_for_the_huber_merit():
     points = list(huber_pairs(100))
     assert len(points) > 50
     for point in points:
-        assert point.is_feasible and certificate(point.case.penalty, point.X) < 1e-9
+        assert point.is_feasible and certificate(point.case.h, point.X) < 1e-9
 
 
 def test_explicit_directions_have_the_curvature_of_the_closed_form_and_more_than_the_paper_needs():
@@ -90,8 +90,8 @@ def test_explicit_directions_have_the_curvature_of_the_closed_form_and_more_than
     vanishing = 0
     for point in some:
         D = saddles.direction(point)
-        curvature, size = np.vdot(D, point.case.penalty.hessian(point.X, D)), np.vdot(D, D)
-        scale = point.case.penalty.beta * point.case.spectrum[1] * size
+        curvature, size = np.vdot(D, point.case.h.hessian(point.X, D)), np.vdot(D, D)
+        scale = point.case.h.beta * point.case.spectrum[1] * size
         assert curvature == pytest.approx(saddles.curvature(point, D), abs=1e-9 * scale)
         assert curvature <= -saddles.constant(point) * size * (1 - 1e-9) < -saddles.printed_constant(point) * size
         vanishing += np.linalg.norm(saddles.printed_direction(point)) < 1e-9
@@ -103,27 +103,25 @@ def test_a_feasible_point_has_no_such_direction():
         saddles.direction(Point(quadratic(50.0), np.eye(3)[:, :2]))
 
 
-def test_bisection_finds_the_sharp_beta_of_quadratics():
+def test_the_search_finds_the_sharp_beta_of_quadratics():
     (case, _) = next(instances(1, 7, kinds=("quadratic",), betas=(1.0,), conditions=(4.0,), shapes=((3, 2),)))
-    (values, _) = spectrum = pencil(case)
-    test = sharpness.OF_POINTS["quadratic proposition"]
-
-    def holds(beta):
-        return all(test(point) for point in sharpness.quadratic_points(sharpness.with_beta(case, beta), spectrum))
-
-    sharp = sharp_beta_of_quadratics(values)
-    found = sharpness.least_beta(holds, 1e-3 * sharp, 10 * sharp)
+    spectrum, test = pencil(case), sharpness.OF_POINTS["quadratic proposition"]
+    sharp = sharp_beta_of_quadratics(spectrum[0])
+    found = sharpness.least_beta(
+        lambda beta: all(map(test, sharpness.quadratic_points(case, beta, spectrum))), 1e-3 * sharp, 10 * sharp
+    )
     assert found == pytest.approx(sharp, rel=2 * sharpness.PRECISION)
 
 
-def test_bisection_refuses_to_begin_where_the_statement_fails():
+@pytest.mark.parametrize("low, sharp", [(1.0, 3), (5.0, 5)])
+def test_the_search_stops_at_the_first_failure_from_above_or_at_its_end(low, sharp):
+    found = sharpness.least_beta(lambda beta: beta > 3 or beta < 2, low, 100.0)
+    assert found == pytest.approx(sharp, rel=2 * sharpness.PRECISION)
+
+
+def test_the_search_refuses_to_begin_where_the_statement_fails():
     with pytest.raises(ValueError, match="does not hold at beta = 2; begin with a larger beta"):
         sharpness.least_beta(lambda beta: beta > 3, 1.0, 2.0)
-
-
-def test_the_search_from_above_stops_at_the_first_failure():
-    found = sharpness.least_beta_from_above(lambda beta: beta > 3 or beta < 2, 1.0, 100.0)
-    assert found == pytest.approx(3, rel=2 * sharpness.PRECISION)
 
 
 @pytest.mark.parametrize("merit", [Identity(), Huber(0.1)])

@@ -119,7 +119,7 @@ def test_the_papers_numbers_are_refused_when_they_are_damaged(copied, tally):
         "claims.toml": claims.written, "computation.csv": cost.printed_cost,
         "datasets.csv": data_table.read_paper_table,
         "statements.csv": lambda: statements.recorded(folder / "statements.csv"),
-        "errata.toml": lambda: statements.errata(folder / "errata.toml"),
+        "errata.toml": lambda: checksums.read(folder / "errata.toml"),
     }  # fmt: skip
     assert set(readers) == {path.name for path in folder.iterdir()} - {checksums.LIST}
     refuse_all({folder / name: reader for name, reader in readers.items()}, tally)

@@ -10,7 +10,7 @@ from cdfsg.paper.results.reasons import UNEXPLAINED, counts
 from cdfsg.paper.results.reported import printed
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, counted, judged_ours
 from cdfsg.paper.show.pages import PLACE, experiment_name
-from cdfsg.theory.check import VERDICTS as VERDICTS_OF_THEORY
+from cdfsg.theory.statement import VERDICTS as VERDICTS_OF_THEORY
 from cdfsg.theory.statements import Recorded
 
 ALIKE = 0.02

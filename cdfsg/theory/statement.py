@@ -1,0 +1,184 @@
+"""A statement of the paper as one function: a decorator has its words, its body yields margins."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cdfsg.linalg import Array
+
+HOLDS = "holds"
+CORRECTED = "holds after a correction"
+FALSE = "false"
+VERDICTS = (HOLDS, CORRECTED, FALSE)
+SEVERITIES = ("typo", "wrong constant", "wrong formula", "gap in proof", "outside the assumptions")
+BLANKET = "Assumption 1.1"
+ABOVE = "Assumption 1.1, beta >= beta~"
+EVERY = "M >= 0, every beta"
+"""The most frequent hypotheses."""
+TINY = 1e-300  # keeps margins finite where both sides vanish
+
+Margin = float | Array | tuple[float, ...] | str
+"""One instance, an array of instances, several margins of one instance, or a note for the report."""
+
+
+def at_most(a: Any, b: Any) -> Any:
+    """Relative margin of ``a <= b``, entrywise.
+
+    Examples
+    --------
+    >>> float(at_most(1.0, 4.0)), float(at_most(4.0, 1.0))
+    (0.75, -0.75)
+    """
+    return (b - a) / np.maximum(np.maximum(np.abs(a), np.abs(b)), TINY)
+
+
+def equal(a: Any, b: Any, scale: float) -> float:
+    """Margin of ``a == b``: minus the norm of the difference, relative to the scale of the terms."""
+    return -norm(a - b) / max(scale, TINY)
+
+
+def true(condition: object) -> float:
+    """Margin of a condition: 0 if it holds, -1 otherwise."""
+    return 0.0 if condition else -1.0
+
+
+def norm(a: Any, kind: int | None = None) -> float:
+    """Frobenius norm, or another of `numpy.linalg.norm`."""
+    return float(np.linalg.norm(a, kind))
+
+
+def inner(a: Array, b: Array) -> float:
+    """``<A, B> = tr(A'B)``."""
+    return float(np.vdot(a, b))
+
+
+@dataclass
+class Tally:
+    """Counts instances and keeps the least margin."""
+
+    instances: int = 0
+    margin: float = field(default=float("inf"))
+
+    def add(self, margin: float | Array | tuple[float, ...]) -> None:
+        """Count one instance, or each entry of an array; NaN counts as minus infinity."""
+        least = float(np.min(margin))
+        self.instances += 1 if isinstance(margin, tuple) else np.size(margin)
+        self.margin = min(self.margin, -np.inf if np.isnan(least) else least)
+
+    def holds(self, rounding: float = 1e-9) -> bool:
+        """Whether no instance falls short by more than rounding; false without any instance."""
+        return self.instances > 0 and self.margin >= -rounding
+
+    def require(self, claim: str, rounding: float = 1e-9) -> None:
+        """Raise ArithmeticError unless a side claim holds, such as the order of a bias."""
+        if not self.holds(rounding):
+            margin = f"the least margin of {self.instances} cases is {self.margin:.3g}"
+            raise ArithmeticError(f"expected that {claim}, but {margin}")
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Numbers that refute a printed form, by name, at an instance that a reader can set up by hand."""
+
+    setting: str
+    numbers: dict[str, float]
+    refutes: bool
+
+    def __str__(self) -> str:
+        """The setting and its numbers, of at most four digits."""
+        numbers = (f"{name} {value:.4g}" for name, value in self.numbers.items())
+        return f"{self.setting}: " + ", ".join(numbers)
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """What the paper prints and should print; nothing refutes a slip of the pen, or a constant only not derived."""
+
+    place: str
+    printed: str
+    corrected: str
+    severity: str
+    counterexample: Callable[[], Counterexample] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless the severity is known."""
+        if self.severity not in SEVERITIES:
+            raise ValueError(f"{self.place!r} has the severity {self.severity!r}; use one of {SEVERITIES}")
+
+
+@dataclass(frozen=True)
+class Check:
+    """The outcome of testing a statement, given by its label.
+
+    The margin is the least relative one by which the (corrected) statement holds: for ``a <= b`` it is
+    ``(b - a) / scale``, for an identity minus the largest relative error, so that rounding makes it slightly negative.
+    The witness is a counterexample in numbers to the printed form; empty if it holds.
+    """
+
+    statement: str
+    verdict: str
+    instances: int
+    margin: float
+    tested: str = ""
+    witness: str = ""
+
+    def __str__(self) -> str:
+        """One line for people."""
+        text = f"{self.verdict:24s} {self.margin:9.1e} {self.instances:6d}  {self.statement}: {self.tested}"
+        return text + (f" [{self.witness}]" if self.witness else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """A statement of the paper; calling it tests it."""
+
+    margins: Callable[[], Iterator[Margin]]
+    label: str  # in the paper's source
+    place: str  # where a reader finds it
+    says: str  # what the paper says
+    assumes: str = ABOVE
+    printed: str = ""  # a misprint and of which kind it is; they make an erratum
+    severity: str = ""
+    corrected: str = ""  # the form that is tested, if it is not what the paper says
+    counterexample: Callable[[], Counterexample] | None = None  # refutes the printed form
+    rounding: float = 1e-9  # by how much a margin may fall short
+    slips: tuple[Erratum, ...] = ()  # more misprints of the place
+
+    @property
+    def errata(self) -> tuple[Erratum, ...]:
+        """Its own erratum, if a misprint is given, and the slips."""
+        own = (self.place, self.printed, self.corrected, self.severity, self.counterexample)
+        return ((Erratum(*own),) if self.printed else ()) + self.slips
+
+    def __call__(self) -> Check:
+        """Test the statement; one that falls short is false, one whose printed form is refuted needs a correction."""
+        tally, words = Tally(), self.says
+        for margin in self.margins():
+            if isinstance(margin, str):
+                words += f" {margin}."
+            else:
+                tally.add(margin)
+        against = self.counterexample() if self.counterexample else None
+        refuted = against is not None and against.refutes
+        verdict = FALSE if not tally.holds(self.rounding) else CORRECTED if refuted else HOLDS
+        if verdict == CORRECTED:
+            words += f" Corrected: {self.corrected}."
+        return Check(self.label, verdict, tally.instances, tally.margin, words, str(against) if refuted else "")
+
+
+STATEMENTS: dict[str, Statement] = {}
+"""Every statement by its label, in the order in which the modules of `cdfsg.theory` define them."""
+
+
+def statement(label: str, **words: Any) -> Callable[[Callable[[], Iterator[Margin]]], Statement]:
+    """Make a function that yields margins a `Statement`, from the attributes given, and register it."""
+
+    def register(margins: Callable[[], Iterator[Margin]]) -> Statement:
+        if label in STATEMENTS:
+            raise ValueError(f"the statement {label!r} is defined twice; give each its own label")
+        STATEMENTS[label] = Statement(margins=margins, label=label, **words)
+        return STATEMENTS[label]
+
+    return register
