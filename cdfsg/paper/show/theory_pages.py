@@ -1,84 +1,51 @@
-"""The statements and errata as parts of a page, and as text for the notebooks."""
+"""The statements and errata as parts of a page, and as text for the notebook."""
 
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
-from importlib import import_module
 
 from cdfsg.paper.show.pages import html_table
-from cdfsg.theory import counterexamples
-from cdfsg.theory.check import CORRECTED, FALSE, HOLDS, Counterexample
-from cdfsg.theory.statements import Erratum, Recorded
+from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS, Erratum
+from cdfsg.theory.statements import Recorded
 
-_COLOURS = {HOLDS: "match", CORRECTED: "diverged-paper", FALSE: "worse"}
-"""The colours of `figures.VERDICT_COLOURS` that these verdicts get."""
-WIDTH = 100
-"""Characters of a line in a notebook."""
-_SIGNS = {HOLDS: "✓", CORRECTED: "✎", FALSE: "✗"}
+_SIGNS = {HOLDS: ("✓", "match"), CORRECTED: ("✎", "diverged-paper"), FALSE: ("✗", "worse")}
+"""By verdict its sign, and the verdict of `figures.VERDICT_COLOURS` that has its colour."""
 
 
 def statement_table(rows: Sequence[Recorded]) -> str:
-    """Every statement with its verdict, as HTML in Markdown."""
-    counted = ", ".join(f"{sum(row.verdict == word for row in rows)} {word}" for word in _COLOURS)
+    """Every statement with its hypothesis and verdict, as HTML in Markdown."""
+    counted = ", ".join(f"{sum(row.verdict == word for row in rows)} {word}" for word in _SIGNS)
     lines = []
     for row in rows:
-        verdict = f'<td class="verdict v-{_COLOURS[row.verdict]}">{_SIGNS[row.verdict]} {row.verdict}</td>'
-        place = f'<td class="words" title="{escape(row.statement)}">{escape(row.place)}</td>'
-        lines.append(f'<tr>{place}<td class="words">{escape(row.says)}</td>{verdict}</tr>')
-    text = ("place", "the paper says")
-    return f"{len(rows)} statements: {counted}.\n\n{html_table((*text, 'verdict'), lines, words=text)}\n"
+        sign, colour = _SIGNS[row.verdict]
+        words = "".join(f'<td class="words">{escape(text)}</td>' for text in (row.place, row.assumes, row.says))
+        lines.append(f'<tr>{words}<td class="verdict v-{colour}">{sign} {row.verdict}</td></tr>')
+    heads = ("place", "assumes", "the paper says")
+    return f"{len(rows)} statements: {counted}.\n\n{html_table((*heads, 'verdict'), lines, words=heads)}\n"
 
 
 def errata_list(entries: Sequence[Erratum]) -> str:
     """Every erratum with its counterexample in numbers, as Markdown."""
     parts = []
     for entry in entries:
-        shown_by = f"* counterexample: `{counterexample_of(entry)()}`\n" if entry.counterexample else ""
-        parts.append(
-            f"### {_plain(entry.place)}\n\n"
-            f"*{entry.severity}*\n\n"
-            f"* printed: `{entry.printed}`\n"
-            f"* should be: `{entry.should_be}`\n"
-            f"{shown_by}"
-        )
+        lines = [f"* printed: `{entry.printed}`", f"* should be: `{entry.corrected}`"]
+        if entry.counterexample:
+            lines.append(f"* counterexample: `{entry.counterexample()}`")
+        heading = entry.place.replace("_", r"\_")
+        parts.append("\n".join([f"### {heading}\n\n*{entry.severity}*\n", *lines, ""]))
     return "\n".join(parts)
 
 
-def counterexample_of(entry: Erratum) -> Callable[[], Counterexample]:
-    """The function that an erratum names, of `counterexamples` or, as ``module.function``, of another theory module.
-
-    Raises
-    ------
-    ValueError
-        If the erratum has none.
-    """
-    if not entry.counterexample:
-        raise ValueError(f"{entry.place}: a {entry.severity} that no counterexample refutes")
-    module, _, name = entry.counterexample.rpartition(".")
-    home = import_module(f"cdfsg.theory.{module}") if module else counterexamples
-    function: Callable[[], Counterexample] = getattr(home, name)
-    return function
-
-
 def shown(entry: Erratum) -> str:
-    """An erratum, the code of its counterexample, and what that gives, for a notebook."""
-    lines = [
-        f"{entry.place} ({entry.severity})",
-        *wrap("printed:   ", entry.printed),
-        *wrap("should be: ", entry.should_be),
-    ]
+    """An erratum, the code of its counterexample, and what that gives."""
+    lines = [f"{entry.place} ({entry.severity})", *_wrapped("printed:   ", entry.printed)]
+    lines += _wrapped("should be: ", entry.corrected)
     if entry.counterexample:
-        function = counterexample_of(entry)
-        code = (f"    {text}" for text in inspect.getsource(function).rstrip().splitlines())
-        lines += ["", *code, "", *wrap("", str(function()))]
+        code = textwrap.indent(inspect.getsource(entry.counterexample).rstrip(), "    ")
+        lines += ["", code, "", *_wrapped("", str(entry.counterexample()))]
     return "\n".join(lines)
 
 
-def wrap(head: str, text: str) -> list[str]:
-    """Lines of a text with a head, indented under it."""
-    return textwrap.wrap(text, WIDTH, initial_indent=f"  {head}", subsequent_indent=" " * (2 + len(head)))
-
-
-def _plain(text: str) -> str:
-    return text.replace("_", r"\_")
+def _wrapped(head: str, text: str) -> list[str]:
+    return textwrap.wrap(text, 100, initial_indent=f"  {head}", subsequent_indent=" " * (2 + len(head)))
