@@ -37,18 +37,9 @@ SPECTRUM_RTOL = 1e-10
 
 
 def cross_moments(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
-    """All ``K_ij = X_i' S_ij X_j``.
+    """All ``K_ij = X_i' S_ij X_j``, float64 of shape (m, m, lanes, p, p).
 
-    Parameters
-    ----------
-    X : array (lanes, n, p)
-    covariance : array (n, n)
-    sizes : tuple of int
-        Widths of the m views.
-
-    Returns
-    -------
-    array (m, m, lanes, p, p), float64
+    X has shape (lanes, n, p), the covariance S of the stacked views (n, n); `sizes` are the widths of the m views.
     """
     require_floats("covariance", covariance)
     require_square("covariance", covariance)
@@ -137,12 +128,7 @@ def paired_correlations(K: Array) -> Array:
 def canonical_correlations(covariance: Array, sizes: tuple[int, ...], rtol: float = SPECTRUM_RTOL) -> Array:
     """Exact canonical correlations of two views, in descending order: the ground truth of PCC.
 
-    Parameters
-    ----------
-    covariance : array (n, n)
-    sizes : (int, int)
-    rtol : float
-        Relative truncation of both covariance spectra.
+    The arguments are those of `generalised_eigenvalues`.
     """
     require_sizes(sizes)
     _require_two_views(len(sizes))
@@ -154,9 +140,8 @@ def ridged(covariance: Array, sizes: tuple[int, ...], ridge: float) -> Array:
     require_covariance("covariance", covariance)
     require_sizes(sizes, len(covariance))
     require_not_negative(ridge=ridge)
-    diagonal = np.diag(covariance)
-    shift = np.concatenate([np.full(v.stop - v.start, diagonal[v].mean()) for v in view_slices(sizes)])
-    return covariance + np.diag(ridge * shift)
+    means = [np.diag(covariance)[view].mean() for view in view_slices(sizes)]
+    return covariance + np.diag(ridge * np.repeat(means, sizes))
 
 
 def generalised_eigenvalues(
@@ -206,19 +191,11 @@ def minimiser(
 
 
 def objective_bound(eigenvalues: Array, p: int, m: int, merit: Merit) -> float:
-    """A lower bound of Fval over ``X'MX = I`` with equal weights c_ij = 1.
+    """A lower bound of Fval over ``X'MX = I`` with equal weights c_ij = 1, for p columns and m views.
 
-    For the identity merit it is attained: minus the sum of the p largest generalised eigenvalues.  For the Huber
+    For the identity merit it is attained: minus the sum of the p largest `generalised_eigenvalues`.  For the Huber
     merit it is ``- p m (m-1) g(1/m)``: per column the views' shares of ``x'Mx = 1`` are at best equal and perfectly
     correlated, so that ``t_ij = 1/m`` (for mu below 1/m).
-
-    Parameters
-    ----------
-    eigenvalues : array
-        As `generalised_eigenvalues` gives them.
-    p, m : int
-        Columns and views.
-    merit : Merit
     """
     require_whole("p", p, 1, len(eigenvalues), "the number of eigenvalues")
     require_whole("m", m, 2, what="the number of views")
