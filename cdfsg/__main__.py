@@ -38,7 +38,7 @@ from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.results import claims, reasons, verdicts
 from cdfsg.paper.run import run_experiment
 from cdfsg.paper.select import plan
-from cdfsg.paper.show import notebooks, words
+from cdfsg.paper.show import notebooks, summaries
 from cdfsg.theory import statements
 
 _Task = tuple[str, dict[str, str] | None, Path | None]
@@ -196,15 +196,15 @@ def _status(arguments: argparse.Namespace) -> None:
 
 def _verdict(_: argparse.Namespace) -> None:
     table = verdicts.write()
-    words.write_into_readme("numbers", words.overview(table))
-    words.write_into_readme("reasons", words.reasons_in_short(reasons.write(table), table))
+    summaries.write_into_readme("numbers", summaries.overview(table))
+    summaries.write_into_readme("reasons", summaries.reasons_in_short(reasons.write(table), table))
     asserted = claims.write()
-    words.write_into_readme("claims", claims.markdown(asserted))
-    words.write_into_readme("theory", words.theory(statements.recorded().values()))
+    summaries.write_into_readme("claims", claims.markdown(asserted))
+    summaries.write_into_readme("theory", summaries.theory(statements.recorded().values()))
     for experiment in EXPERIMENTS.values():
         part = table[table["table"] == experiment.table]
         if len(part):
-            print(words.summary(experiment, part, archive.runs_of(experiment)))
+            print(summaries.summary(experiment, part, archive.runs_of(experiment)))
     print(asserted[["claim", "verdict"]].to_string(index=False))
     print(f"Every number: {RECORDS / 'verdicts.csv'}; every claim: {RECORDS / 'claims.csv'}")
 

@@ -5,11 +5,12 @@ import re
 project = "cdfsg"
 html_title = "cdfsg: does the paper hold?"
 root_doc = "index"
-exclude_patterns = ["generated"]  # parts that pages include
+exclude_patterns = ["generated", "templates"]  # parts that pages include or are made from
+templates_path = ["templates"]
 language = "en"
 smartquotes_action = "D"  # dashes only: the prime of X'MX is no quotation mark
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 nb_execution_mode = "off"  # the stored outputs are what was published, and `make test` compares them with a new run
 

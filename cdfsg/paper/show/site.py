@@ -4,6 +4,7 @@ The folder ``docs`` holds what is written by hand; `write_sources` puts beside i
 Sphinx makes pages of both.  The site opens from disk, without a network.
 """
 
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -14,15 +15,18 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 
+import cdfsg
 from cdfsg import checksums
 from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.results import claims, reasons, tables, verdicts
-from cdfsg.paper.show import notebooks, pages, reference, theory_pages, words
+from cdfsg.paper.show import notebooks, pages, summaries, theory_pages
+from cdfsg.paper.show.pages import DOCS
 from cdfsg.theory import statements
 
-DOCS = ROOT / "docs"
+LEFT_OUT = ("cdfsg.__main__", "cdfsg.files", "cdfsg.paper")
+"""Not in the API reference: the commands, the project's folders, and the reproduction, which CONTRIBUTING describes."""
 SITE = ROOT / "build" / "report"
 _MATHJAX = "sphinx-mathjax-offline"
 
@@ -62,41 +66,36 @@ def write_sources(source: Path) -> None:
     if not (RECORDS / "verdicts.csv").exists():
         raise FileNotFoundError(f"{RECORDS / 'verdicts.csv'} is missing; make it with: make reproduce")
     shutil.copytree(DOCS, source)
-    _copy_figures(source / "figures")
+    for name in pages.figure_names(FIGURES):
+        for path in (FIGURES / f"{name}.svg", FIGURES / f"{name}.csv"):
+            write_atomically(source / "figures" / path.name, path.read_bytes())
+    for path in filter(pages.is_light, RECORDS.glob("*.csv")):
+        write_atomically(source / "records" / path.name, checksums.read(path))
     static = source / "_static"
     write_atomically(static / "mathjax" / "tex-svg-full.js", _mathjax().read_bytes())
     write_atomically(static / "verdicts.css", pages.stylesheet())
-    for path in filter(pages.is_light, RECORDS.glob("*.csv")):
-        write_atomically(source / "records" / path.name, checksums.read(path))
-    judged, asserted = verdicts.read(), claims.read()
-    why = reasons.read()
+    judged, asserted, why = verdicts.read(), claims.read(), reasons.read()
+    stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
     texts = {
         "generated/counts": pages.counts(judged),
         "generated/ledger": pages.ledger(asserted),
-        "generated/verdicts": words.ledger(judged),
-        "generated/reasons": words.reasons_in_words(why),
+        "generated/verdicts": summaries.ledger(judged),
+        "generated/reasons": summaries.reasons_in_words(why),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
         "generated/statements": theory_pages.statement_table(list(statements.recorded().values())),
+        "generated/errata": theory_pages.errata_list(statements.errata()),
         "generated/defaults": pages.defaults_table(),
         "generated/torture": pages.torture_table(),
-        "generated/errata": theory_pages.errata_list(statements.errata()),
         "claims": pages.claims_page(asserted, judged),
-        "figures": pages.gallery(pages.figure_names(), pages.read_captions(), _stems(judged)),
-        "records": pages.records_page(),
-        **reference.pages(),
+        "figures": pages.gallery(pages.figure_names(FIGURES), stems),
+        "records": pages.records_page(RECORDS),
+        "reference": pages.render("reference.md", modules=_modules()),
+        "notebooks": _write_notebooks(source),
     }
     for table, name in pages.table_pages(judged).items():
         texts[name] = _table_page(judged[judged["table"] == table], why[why["table"] == table])
     for name, text in texts.items():
-        write_atomically(source / f"{name}.md", text)
-    _write_notebooks(source)
-
-
-def _copy_figures(target: Path) -> None:
-    for name in pages.figure_names():
-        for kind in ("svg", "png", "csv"):
-            path = FIGURES / f"{name}.{kind}"
-            write_atomically(target / path.name, path.read_bytes())
+        write_atomically(source / f"{name}.md", f"{text}\n")
 
 
 def _mathjax() -> Path:
@@ -107,70 +106,44 @@ def _mathjax() -> Path:
         raise FileNotFoundError(f"{_MATHJAX} is not installed; make setup, or pip install 'cdfsg[report]'") from error
 
 
-def _stems(judged: pd.DataFrame) -> dict[str, str]:
-    """What the names of an experiment's files begin with, and its heading."""
-    stems = {}
-    for table, part in judged.groupby("table", sort=False):
-        experiment = EXPERIMENTS[table]
-        kind = part["provenance"].iloc[0]
-        stems[experiment.name] = pages.experiment_name(experiment.dataset, experiment.merit, kind)
-    return stems
+def _modules() -> list[str]:
+    """The modules that the API reference begins with."""
+    found = pkgutil.iter_modules(cdfsg.__path__, "cdfsg.")
+    return [module.name for module in found if module.name not in LEFT_OUT]
 
 
 def _table_page(part: pd.DataFrame, why: pd.DataFrame) -> str:
     experiment = EXPERIMENTS[part["table"].iloc[0]]
     bounds = tables.bounds(archive.runs_of(experiment))
-    (stem,) = _stems(part)
-    shown = [f"{{doc}}`/{name}`" for name in _notebooks_of(experiment.name)]
-    if any(name.startswith(f"{stem}-") for name in pages.figure_names()):
-        shown.append(f"[Its figures](#figures-{stem})")
+    if experiment.name == notebooks.EXAMPLE:
+        shown = [f"{{doc}}`/notebooks/{name}`" for name in notebooks.OF_EXPERIMENTS]
+    else:
+        instances = sorted(notebooks.INSTANCES.glob(f"*-{experiment.name}.ipynb"))
+        shown = [f"{{doc}}`/notebooks/instances/{path.stem}`" for path in instances]
+    if any(name.startswith(f"{experiment.name}-") for name in pages.figure_names(FIGURES)):
+        shown.append(f"[Its figures](#figures-{experiment.name})")
     return pages.table_page(part, bounds, shown, why)
 
 
-def _notebooks_of(experiment: str) -> list[str]:
-    """The notebooks that show an experiment, as pages."""
-    if experiment == notebooks.EXAMPLE:
-        return [f"notebooks/{name}" for name in notebooks.OF_EXPERIMENTS]
-    return [f"notebooks/instances/{path.stem}" for path in sorted(notebooks.INSTANCES.glob(f"*-{experiment}.ipynb"))]
-
-
-# --- notebooks -------------------------------------------------------------------------------------------
-
-
-def _write_notebooks(source: Path) -> None:
-    """Copy the notebooks in reading order, each with its instances below it in the menu."""
-    lines = ["# Notebooks", "In reading order. Each ends with a check of its conclusion."]
+def _write_notebooks(source: Path) -> str:
+    """Copy the notebooks, each with its instances below it in the menu; returns the page that lists them."""
+    listed = []
     for name in notebooks.names():
-        instances = sorted(notebooks.INSTANCES.glob(f"{name}-*.ipynb"))
         notebook = notebooks.stored(NOTEBOOKS / f"{name}.ipynb")
+        instances = [path.stem for path in sorted(notebooks.INSTANCES.glob(f"{name}-*.ipynb"))]
+        for stem in instances:
+            instance = notebooks.stored(notebooks.INSTANCES / f"{stem}.ipynb")
+            title, _, rest = instance.cells[0].source.partition("\n")
+            instance.cells[0].source = f"{title} ({stem.removeprefix(f'{name}-')})\n{rest}"
+            _write(source / "notebooks" / "instances" / f"{stem}.ipynb", instance)
         if instances:
-            notebook.cells.append(nbformat.v4.new_markdown_cell(_toctree(name, instances)))
+            entries = "\n".join(f"{stem.removeprefix(f'{name}-')} <instances/{stem}>" for stem in instances)
+            text = f"## The same for other experiments\n\n```{{toctree}}\n:maxdepth: 1\n\n{entries}\n```"
+            notebook.cells.append(nbformat.v4.new_markdown_cell(text))
         _write(source / "notebooks" / f"{name}.ipynb", notebook)
-        lines.append(f"## {{doc}}`notebooks/{name}`\n\n{_introduction(notebook)}")
-        for path in instances:
-            instance = notebooks.stored(path)
-            _head(instance, f" ({path.stem.removeprefix(name + '-')})")
-            _write(source / "notebooks" / "instances" / path.name, instance)
-            lines.append(f"* {{doc}}`notebooks/instances/{path.stem}`")
-    lines.append("```{toctree}\n:hidden:\n\n" + "\n".join(f"notebooks/{name}" for name in notebooks.names()) + "\n```")
-    write_atomically(source / "notebooks.md", "\n\n".join(lines) + "\n")
+        listed.append((name, notebook.cells[0].source.split("\n\n")[1], instances))
+    return pages.render("notebooks.md", notebooks=listed)
 
 
 def _write(path: Path, notebook: nbformat.NotebookNode) -> None:
     write_atomically(path, nbformat.writes(notebook) + "\n")
-
-
-def _toctree(name: str, instances: list[Path]) -> str:
-    entries = "\n".join(f"{path.stem.removeprefix(name + '-')} <instances/{path.stem}>" for path in instances)
-    return f"## The same for other experiments\n\n```{{toctree}}\n:maxdepth: 1\n\n{entries}\n```"
-
-
-def _head(notebook: nbformat.NotebookNode, words: str) -> None:
-    """Add words to the title, so that instances can be told apart."""
-    title, _, rest = notebook.cells[0].source.partition("\n")
-    notebook.cells[0].source = f"{title}{words}\n{rest}"
-
-
-def _introduction(notebook: nbformat.NotebookNode) -> str:
-    """The first paragraph after the title."""
-    return str(notebook.cells[0].source).split("\n\n")[1]
