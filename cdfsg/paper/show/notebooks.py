@@ -1,5 +1,7 @@
 """Notebooks executed by papermill: strict parameters, atomic output, no trace of the machine in the file."""
 
+import base64
+import io
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from cdfsg.paper.experiments import Experiment
 
 if TYPE_CHECKING:  # at run time in the functions that use it: it takes two seconds to import, which no run needs
     from nbformat import NotebookNode
+    from PIL.Image import Image
 
 OF_EXPERIMENTS: dict[str, Callable[[Experiment], bool]] = {
     "30_penalty_robustness": lambda experiment: bool(experiment.betas),
@@ -32,6 +35,8 @@ METADATA = {
 """What JupyterLab writes, so that it changes nothing but the last version, and that only where it is another one."""
 INSTANCES = NOTEBOOKS / "instances"
 """Where the notebooks with other parameters go."""
+COLOURS, ALIKE = 256, 40
+"""Colours of a stored picture, and the difference of a pixel (of 255) up to which two pictures look the same."""
 
 
 def names() -> list[str]:
@@ -90,6 +95,7 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
                 iopub_timeout=60,  # on a busy machine a cell's output may come late
             )  # fmt: skip
         notebook = scrubbed(nbformat.read(executed, as_version=4))
+    _settle_pictures(notebook, target)
     write_atomically(target, nbformat.writes(notebook) + "\n")
     return target
 
@@ -142,6 +148,43 @@ def _joined(outputs: "list[NotebookNode]") -> "list[NotebookNode]":
         else:
             joined.append(out)
     return joined
+
+
+def _pictures(notebook: "NotebookNode") -> "list[NotebookNode]":
+    """Outputs that have a picture."""
+    outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
+    return [out.data for out in outputs if "image/png" in out.get("data", {})]
+
+
+def _settle_pictures(notebook: "NotebookNode", old: Path) -> None:
+    """Store each picture with few colours; where it looks like the one of the old notebook, keep the old one."""
+    try:
+        stored_ones = _pictures(stored(old))
+    except (FileNotFoundError, Damaged):
+        stored_ones = []
+    for number, new in enumerate(_pictures(notebook)):
+        picture = _opened(new["image/png"])
+        if number < len(stored_ones) and _look_alike(picture, _opened(stored_ones[number]["image/png"])):
+            new["image/png"] = stored_ones[number]["image/png"]
+            continue
+        buffer = io.BytesIO()
+        picture.quantize(COLOURS, dither=0).save(buffer, "PNG", optimize=True)
+        new["image/png"] = base64.b64encode(buffer.getvalue()).decode()
+
+
+def _opened(png: str) -> "Image":
+    from PIL import Image
+
+    return Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+
+
+def _look_alike(one: "Image", other: "Image") -> bool:
+    from PIL import ImageChops
+
+    if one.size != other.size:
+        return False
+    extremes = ImageChops.difference(one, other).getextrema()
+    return max(high for _, high in extremes) <= ALIKE
 
 
 def _require_known(source: Path, parameters: dict[str, Any]) -> None:
