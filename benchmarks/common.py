@@ -1,4 +1,4 @@
-"""What the parts of `make bench` share: the clock, the machine, data cut to size, progress."""
+"""What the parts of `make bench` share: the clock, the machine, data cut to size, progress, records."""
 
 import platform
 import sys
@@ -12,12 +12,17 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from cdfsg import checksums
 from cdfsg.datasets import Provenance, Views
+from cdfsg.files import RECORDS
 from cdfsg.merits import Identity
 from cdfsg.paper.experiments import REPORTED_ORDER, REPORTED_STARTS
-from cdfsg.paper.measure import speed
 from cdfsg.problems import SampledGCCA
-from cdfsg.solvers import SOLVERS, lanes
+from cdfsg.solvers import SOLVERS
+from cdfsg.solvers.engine import RunResult, initial_points, run
+
+FLOAT = 4
+"""Bytes of the numbers that the engine computes with."""
 
 
 def machine() -> str:
@@ -55,15 +60,16 @@ def random_views(n: int, samples: int) -> Views:
     return Views("random", data, (n // 2, n - n // 2), 1 / 255, True, Provenance("random", "none", "synthetic"))
 
 
-def run(
-    solver: str, setting: tuple[float, ...], views: Views, batch_size: int, p: int, count: int
-) -> lanes.Outcome:
-    """Run so many lanes of a solver from one initial point at one setting, with the identity merit."""
+def run_lanes(
+    solver: str, settings: list[tuple[float, ...]], views: Views, batch_size: int, p: int, **options: object
+) -> RunResult:
+    """Run a solver with the identity merit: a lane per setting, from the initial points in turn."""
     kind = SOLVERS[solver]()
-    X0 = np.repeat(lanes.initial_points(kind, views.n_features, p, REPORTED_STARTS[:1]), count, axis=1)
-    settings = dict(zip(kind.settings, np.array([setting] * count).T, strict=True))
+    starts = [REPORTED_STARTS[number * len(REPORTED_STARTS) // len(settings)] for number in range(len(settings))]
+    X0 = initial_points(kind, views.n_features, p, starts)
+    named = dict(zip(kind.settings, np.array(settings).T, strict=True))
     problem = SampledGCCA(views.sizes, Identity())
-    return lanes.run(kind, problem, views, X0, settings, batch_size, REPORTED_ORDER)
+    return run(kind, problem, views, X0, named, batch_size, REPORTED_ORDER, **options)
 
 
 def say(words: str) -> None:
@@ -72,8 +78,10 @@ def say(words: str) -> None:
 
 
 def publish(part: str, rows: list[dict[str, object]]) -> None:
-    """Write the records of a part with the machine's name."""
-    path = speed.write(part, pd.DataFrame(rows).assign(machine=machine()))
+    """Write the records of a part with the machine's name, six significant digits."""
+    table = pd.DataFrame(rows).assign(machine=machine())
+    path = RECORDS / f"speed-{part}.csv"
+    checksums.write(path, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
     say(f"{part}: {len(rows)} records in {path.name}")
 
 

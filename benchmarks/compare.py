@@ -36,19 +36,11 @@ this number."""
 
 
 def compare(old: Path, new: Path) -> dict[str, pd.DataFrame]:
-    """Compare two folders with records of the same experiments.
+    """Compare two folders as ``data/records`` with records of the same experiments.
 
-    Parameters
-    ----------
-    old, new : Path
-        Folders as ``data/records``; files that only one of them has are left out.
-
-    Returns
-    -------
-    dict of str to DataFrame
-        ``numbers``: per solver and column the number of runs and the median, the 99 % quantile and the largest of the
-        relative differences.  ``runs``: a row with the reason per run whose status differs, that only one folder has,
-        or with a number that differs by more than `LIMIT`.  ``settings`` and ``verdicts``: what differs of them.
+    Returns ``numbers``, the spread of the relative differences per solver and column; ``runs``, those whose status
+    differs, that only one folder has, or with a number that differs by more than `LIMIT`, and why; ``settings`` and
+    ``verdicts``, what differs of them.
     """
     names = sorted({path.name for path in old.glob("*.csv")} & {path.name for path in new.glob("*.csv")})
     pairs = {name: (_read(old / name), _read(new / name)) for name in names}

@@ -31,21 +31,12 @@ from cdfsg.merits import Huber, Identity, make_merit
 P, MU, PASSES = 5, 0.05, 5
 SEEDS = (0, 1, 2)
 PATH = RECORDS / "defaults.csv"
-COLUMNS = (
-    "dataset", "description", "n", "N", "p", "merit", "algorithm", "epochs", "share", "warned", "seconds", "provenance",
-)  # fmt: skip
 RUNS = (("identity", "cdfsg-ada"), ("identity", "cdfsg"), ("huber", "cdfsg-ada"))
 
 
 @dataclass(frozen=True)
 class Case:
-    """A data set and its exact solution.
-
-    Attributes
-    ----------
-    name, description : str
-    views : Views
-    """
+    """A data set and its exact solution."""
 
     name: str
     description: str
@@ -80,7 +71,7 @@ class Case:
         K = self._moments(weights)
         if merit.name == "identity" and self.views.n_views == 2:
             return float(metrics.tcc(K)[0] / self._best[: self.p].sum())
-        K = metrics.transform(K, metrics.orthogonalise(metrics.constraint(K))[0])
+        K = metrics.congruence(K, metrics.orthogonalise(metrics.constraint(K))[0])
         exact = self._moments(metrics.minimiser(self.correlation, self.views.sizes, self.p) / self.deviation[:, None])
         return float(metrics.objective(K, merit)[0] / metrics.objective(exact, merit)[0])
 
@@ -89,15 +80,14 @@ class Case:
         return metrics.generalised_eigenvalues(self.correlation, self.views.sizes)
 
     def _moments(self, weights: Array) -> Array:
-        return metrics.compress((weights * self.deviation[:, None])[:, None], self.correlation, self.views.sizes)
+        return metrics.cross_moments((weights * self.deviation[:, None])[None], self.correlation, self.views.sizes)
 
 
 def main() -> None:
     """Measure and write ``defaults.csv``."""
     with common.one_thread("defaults"):
         rows = [row for case in cases() for row in measured(case)]
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    checksums.write(PATH, table.to_csv(index=False, lineterminator="\n"))
+    checksums.write(PATH, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
     common.say(f"{len(rows)} records in {PATH.name}")
 
 
@@ -130,10 +120,8 @@ def with_copies(views: Views) -> Views:
     rng = np.random.default_rng(1)
     left, right = (views.data[:, view] for view in views.slices)
     copies = left @ rng.standard_normal((left.shape[1], 30)) + 1e-4 * rng.standard_normal((len(left), 30))
-    sizes = (left.shape[1] + 30, right.shape[1])
-    return replace(
-        views, data=np.hstack([left, copies, right]), sizes=sizes, provenance=_altered(views, "columns repeated")
-    )
+    data, sizes = np.hstack([left, copies, right]), (left.shape[1] + 30, right.shape[1])
+    return replace(views, data=data, sizes=sizes, provenance=_altered(views, "columns repeated"))
 
 
 def _altered(views: Views, how: str) -> Provenance:
@@ -144,11 +132,9 @@ def _altered(views: Views, how: str) -> Provenance:
 
 def measured(case: Case) -> list[dict[str, object]]:
     """The rows of a data set."""
-    rows = [
-        row(case, merit, algorithm, [ours(case, merit, algorithm, seed) for seed in SEEDS]) for merit, algorithm in RUNS
-    ]
-    rows.append(row(case, "identity", "CCA-EY, cca-zoo", [ey(case, seed) for seed in SEEDS]))
-    return rows
+    fits = {run: [ours(case, *run, seed) for seed in SEEDS] for run in RUNS}
+    fits["identity", "CCA-EY, cca-zoo"] = [ey(case, seed) for seed in SEEDS]
+    return [row(case, *run, found) for run, found in fits.items()]
 
 
 @dataclass(frozen=True)
@@ -198,12 +184,12 @@ def row(case: Case, merit: str, algorithm: str, fits: Sequence[Fit]) -> dict[str
     worst = int(np.argmin(np.nan_to_num(shares, nan=-1.0)))
     warned = " ".join(fits[worst].warned).split(". ")[0]
     common.say(f"{case.name}, {merit}, {algorithm}: {min(shares):.4f} to {max(shares):.4f}; {warned}")
-    values = (
-        case.name, case.description, case.views.n_features, case.views.n_samples, case.p, merit, algorithm,
-        max(fit.epochs for fit in fits), shares[worst], warned, statistics.median(fit.seconds for fit in fits),
-        case.views.provenance.kind,
-    )  # fmt: skip
-    return dict(zip(COLUMNS, values, strict=True))
+    return {
+        "dataset": case.name, "description": case.description, "n": case.views.n_features, "N": case.views.n_samples,
+        "p": case.p, "merit": merit, "algorithm": algorithm, "epochs": max(fit.epochs for fit in fits),
+        "share": shares[worst], "warned": warned, "seconds": statistics.median(fit.seconds for fit in fits),
+        "provenance": case.views.provenance.kind,
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import common
 
 from cdfsg.datasets import Views
-from cdfsg.paper.measure.speed import FLOAT
-from cdfsg.solvers import lanes
+from cdfsg.solvers.engine import RunResult
 
 
 @dataclass(frozen=True)
@@ -46,16 +45,6 @@ SETTING = (0.5, 0.001)
 COMPARED = ("CDFSG", "CDFSG-Ada")
 
 
-def main() -> None:
-    """Measure and write ``speed-growth.csv``."""
-    with common.one_thread("growth"):
-        rows = []
-        for axis, values in VALUES.items():
-            rows += [row for value in values for row in measure(axis, value)]
-            common.say(f"growth in {axis}: {values[0]} to {values[-1]}")
-        common.publish("growth", rows)
-
-
 def measure(axis: str, value: int) -> list[dict[str, object]]:
     """Both solvers at one point, one after the other in every repeat."""
     sizes = replace(BASE, **OTHERWISE.get(axis, {}), **{axis: value})
@@ -71,16 +60,16 @@ def measure(axis: str, value: int) -> list[dict[str, object]]:
         {
             "solver": solver, "axis": axis, "value": value, **vars(sizes), "upper": value >= UPPER[axis],
             "seconds": statistics.median(times[solver]), "low_seconds": min(times[solver]),
-            "peak_bytes": peak_bytes(solver, sizes, views), "dense_bytes": FLOAT * sizes.n**2,
+            "peak_bytes": peak_bytes(solver, sizes, views), "dense_bytes": common.FLOAT * sizes.n**2,
             "stopped": stopped[solver], "repeats": REPEATS,
         }
         for solver in COMPARED
     ]  # fmt: skip
 
 
-def run(solver: str, sizes: Sizes, views: Views) -> lanes.Outcome:
-    """Run all lanes from one initial point."""
-    return common.run(solver, SETTING, views, sizes.batch_size, sizes.p, sizes.lanes)
+def run(solver: str, sizes: Sizes, views: Views) -> RunResult:
+    """Run all lanes at one setting."""
+    return common.run_lanes(solver, [SETTING] * sizes.lanes, views, sizes.batch_size, sizes.p)
 
 
 def peak_bytes(solver: str, sizes: Sizes, views: Views) -> int:
@@ -92,6 +81,13 @@ def peak_bytes(solver: str, sizes: Sizes, views: Views) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def main() -> None:
+    """Measure and write ``speed-growth.csv``."""
+    with common.one_thread("growth"):
+        points = [(axis, value) for axis, values in VALUES.items() for value in values]
+        common.publish("growth", [row for point in points for row in measure(*point)])
 
 
 if __name__ == "__main__":

@@ -4,14 +4,12 @@
 where a change that no test notices has no reason in ``survivors.csv``, or where too few are noticed.
 """
 
-import csv
 import json
 import sys
-from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 from mutmut.mutation.diff_apply import get_diff_for_mutant
 
 from cdfsg.files import ROOT, write_atomically
@@ -44,39 +42,18 @@ Not changed are the words of errors, and properties, which mutmut leaves alone.
 """
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """One change, and what became of it.
-
-    Attributes
-    ----------
-    module, function : str
-        Where it is.
-    before, after : str
-        The changed lines, joined.
-    status : {"killed", "survived", "untested", "not run"}
-    """
-
-    module: str
-    function: str
-    before: str
-    after: str
-    status: str
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """What its reason is found by; it outlives changes elsewhere in the file."""
-        return self.module, self.function, self.before, self.after
+KEY = ["module", "function", "before", "after"]
+"""What the reason of a mutant is found by; it outlives changes elsewhere in the file."""
 
 
-def mutants() -> Iterator[Mutant]:
-    """All mutants of the last run; the lines are read for the survivors alone."""
+def mutants() -> Iterator[tuple[str, str, str, str, str]]:
+    """`KEY` and status of all mutants of the last run; the lines are read for the survivors alone."""
     for meta in sorted(MUTANTS.rglob("*.py.meta")):
         module = str(meta.relative_to(MUTANTS).with_suffix(""))
         for name, code in json.loads(meta.read_text("utf-8"))["exit_code_by_key"].items():
             status = STATUS.get(code, "not run")
             before, after = changed_lines(name, module) if status in ("survived", "untested") else ("", "")
-            yield Mutant(module, function_of(name), before, after, status)
+            yield module, function_of(name), before, after, status
 
 
 def function_of(name: str) -> str:
@@ -92,54 +69,42 @@ def changed_lines(name: str, module: str) -> tuple[str, str]:
     return before, after
 
 
-def read_reasons() -> dict[tuple[str, str, str, str], tuple[str, str]]:
-    """Kind and reason of each survivor, by its key."""
-    with REASONS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {(r["module"], r["function"], r["before"], r["after"]): (r["kind"], r["reason"]) for r in rows}
-
-
-def counts(found: list[Mutant]) -> list[str]:
+def counts(found: pd.DataFrame) -> list[str]:
     """The table of how many were killed, by module."""
     lines = ["| module | mutants | killed | survived | killed |", "|---|--:|--:|--:|--:|"]
-    by_module: dict[str, list[Mutant]] = defaultdict(list)
-    for mutant in found:
-        by_module[mutant.module].append(mutant)
-    for module, group in [*by_module.items(), ("all", found)]:
-        killed = sum(m.status == "killed" for m in group)
+    for module, group in [*found.groupby("module", sort=False), ("all", found)]:
+        killed = (group["status"] == "killed").sum()
         lines.append(f"| {module} | {len(group)} | {killed} | {len(group) - killed} | {killed / len(group):.1%} |")
     return lines
 
 
-def listed(survivors: list[Mutant], reasons: dict[tuple[str, str, str, str], tuple[str, str]]) -> list[str]:
+def listed(survivors: pd.DataFrame) -> list[str]:
     """The survivors, by kind and reason."""
-    grouped: dict[tuple[str, str], list[Mutant]] = defaultdict(list)
-    for mutant in survivors:
-        grouped[reasons[mutant.key]].append(mutant)
-    sizes = Counter(reasons[mutant.key][0] for mutant in survivors)
     lines: list[str] = []
     for kind, meaning in KINDS.items():
-        lines += ["", f"## {kind} ({sizes[kind]})", "", f"{meaning[0].upper()}{meaning[1:]}."] if sizes[kind] else []
-        for reason, group in ((r, g) for (k, r), g in grouped.items() if k == kind):
+        part = survivors[survivors["kind"] == kind]
+        if len(part):
+            lines += ["", f"## {kind} ({len(part)})", "", f"{meaning[0].upper()}{meaning[1:]}."]
+        for reason, group in part.groupby("reason", sort=False):
             lines += ["", f"* {reason}"]
-            lines += [f"  * `{m.module}`, `{m.function}`: `{m.before or '(nothing)'}` → `{m.after}`" for m in group]
+            for m in group.itertuples():
+                lines.append(f"  * `{m.module}`, `{m.function}`: `{m.before or '(nothing)'}` → `{m.after}`")
     return lines
 
 
 def main() -> None:
     """Write the report, or say which survivors still need a reason."""
-    found = list(mutants())
-    missing = sum(m.status == "not run" for m in found)
-    if missing or not found:
+    found = pd.DataFrame(mutants(), columns=[*KEY, "status"])
+    missing = (found["status"] == "not run").sum()
+    if missing or found.empty:
         sys.exit(f"{missing} of {len(found)} mutants have no result; `python -m mutmut run` goes on where it stopped")
-    survivors = [m for m in found if m.status != "killed"]
-    reasons = read_reasons()
-    open_ones = [m for m in survivors if m.key not in reasons]
-    if open_ones:
-        writer = csv.writer(sys.stdout)
-        writer.writerows((*m.key, m.status, "") for m in open_ones)
+    reasons = pd.read_csv(REASONS, keep_default_na=False)
+    survivors = found[found["status"] != "killed"].merge(reasons, on=KEY, how="left")
+    open_ones = survivors[survivors["kind"].isna()]
+    if len(open_ones):
+        print(open_ones[[*KEY, "status", "reason"]].to_csv(index=False, header=False, na_rep=""))
         sys.exit(f"{len(open_ones)} survivors have no reason: kill them by a test, or add them to {REASONS.name}")
-    write_atomically(REPORT, "\n".join([INTRODUCTION, *counts(found), *listed(survivors, reasons)]) + "\n")
+    write_atomically(REPORT, "\n".join([INTRODUCTION, *counts(found), *listed(survivors)]) + "\n")
     share = 1 - len(survivors) / len(found)
     print(f"{share:.1%} of {len(found)} mutants are killed; {REPORT.relative_to(ROOT)} lists the others")
     if share < LEAST:

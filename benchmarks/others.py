@@ -8,8 +8,7 @@
   scikit-learn's CCA by power iterations.  The covariance is on the clock.
 
 Evaluation is off the clock.  One pass of CDFSG draws two minibatches per step, theta and xi, and counts as one pass, as
-in the paper; CCA-EY draws one per step, so it is run for several passes and its whole curve is kept.  RSG+ makes two
-passes, of which the engine traces the second.
+in the paper; CCA-EY draws one per step, so it is run for several passes and its whole curve is kept.
 """
 
 import statistics
@@ -29,13 +28,12 @@ from sklearn.cross_decomposition import CCA
 from cdfsg import metrics
 from cdfsg.datasets import Views
 from cdfsg.linalg import Array
-from cdfsg.merits import Identity
 from cdfsg.paper import archive
-from cdfsg.paper.compute import covariance_of, eigenvalues_of, trace_steps, views_of
-from cdfsg.paper.experiments import EXPERIMENTS, REPORTED_ORDER, REPORTED_STARTS
+from cdfsg.paper.compute import covariance_of, eigenvalues_of, views_of
+from cdfsg.paper.experiments import EXPERIMENTS, REPORTED_STARTS
 from cdfsg.paper.select import select
-from cdfsg.problems import SampledGCCA
-from cdfsg.solvers import SOLVERS, lanes
+from cdfsg.solvers import SOLVERS
+from cdfsg.solvers.engine import State
 
 DATASET, BATCH_SIZE, P = "mnist", 100, 5
 POINTS, REPEATS = 60, 3
@@ -75,9 +73,7 @@ def methods() -> list[tuple[str, str, Callable[[], list[Point]], int]]:
         setting = selected[BATCH_SIZE, P, name]
         words = ", ".join(f"{key} = {value:g}" for key, value in zip(SOLVERS[name].settings, setting, strict=True))
         listed.append((name, f"l = {BATCH_SIZE}, {words}", partial(engine, name, setting), REPEATS))
-    default = StochasticCCAEY().learning_rate
-    step, size = tuned_ey()
-    for words, eta, batch in (("default", default, BATCH_SIZE), ("tuned", step, size)):
+    for words, eta, batch in (("default", StochasticCCAEY().learning_rate, BATCH_SIZE), ("tuned", *tuned_ey())):
         work = partial(ey, eta, batch, REPORTED_STARTS[0], PASSES)
         listed.append(("CCA-EY, cca-zoo", f"{words}: l = {batch}, step {eta:g}", work, REPEATS))
     listed.append(("exact, ours", "covariance and eigenvectors", ours_exact, REPEATS))
@@ -91,18 +87,15 @@ def methods() -> list[tuple[str, str, Callable[[], list[Point]], int]]:
 
 def engine(name: str, setting: tuple[float, ...]) -> list[Point]:
     """A solver of this package; the mean of the data is on the clock, as the others centre on theirs."""
-    solver, views = SOLVERS[name](), fresh_views()
-    centring = common.seconds_of(lambda: views.mean)
+    views, points = fresh_views(), []
     steps = views.n_samples // BATCH_SIZE
-    at = trace_steps(steps, POINTS)
-    X0 = lanes.initial_points(solver, views.n_features, P, REPORTED_STARTS[:1])
-    settings = {key: np.array([value]) for key, value in zip(solver.settings, setting, strict=True)}
-    problem = SampledGCCA(views.sizes, Identity())
-    outcome = lanes.run(solver, problem, views, X0, settings, BATCH_SIZE, REPORTED_ORDER, trace_at=at)
-    points = []
-    for samples, X in outcome.trace:  # the start, then the last pass; all steps of a solver take the same time
-        passes = samples and solver.passes - 1 + samples / (steps * BATCH_SIZE)
-        points.append(Point(passes, centring + outcome.seconds * passes / solver.passes, X[:, 0]))
+    began = time.perf_counter()
+
+    def note(number: int, state: State) -> None:
+        if number % (steps // POINTS) == 0:
+            points.append(Point(number / steps, time.perf_counter() - began, state.X[0].copy()))
+
+    common.run_lanes(name, [setting], views, BATCH_SIZE, P, callback=note)
     return points
 
 
@@ -134,9 +127,7 @@ class TracedEY(StochasticCCAEY):
 def ey(step: float, batch_size: int, seed: int, passes: int) -> list[Point]:
     """CCA-EY; no point where it diverges."""
     views = float_views()
-    model = TracedEY(
-        P, learning_rate=step, batch_size=batch_size, max_iter=passes, random_state=seed
-    )
+    model = TracedEY(P, learning_rate=step, batch_size=batch_size, max_iter=passes, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a few passes are too few to converge
         try:
@@ -204,7 +195,7 @@ def float_views() -> list[Array]:
 
 def pcc(X: Array) -> float:
     """PCC on the full data."""
-    K = metrics.compress(X[:, None], covariance_of(DATASET), views_of(DATASET).sizes)
+    K = metrics.cross_moments(X[None], covariance_of(DATASET), views_of(DATASET).sizes)
     return float(metrics.tcc(K)[0] / eigenvalues_of(DATASET)[:P].sum())
 
 

@@ -1,6 +1,6 @@
 """How near the engine comes to what this core can do: time of a step beside the roofline's.
 
-The roofline is min(peak flops, intensity x bandwidth), with the counts of `cdfsg.paper.measure.speed.Work`.  Peak is
+The roofline is min(peak flops, intensity x bandwidth), with the counts of `Work`.  Peak is
 the rate of a large square product in float32; a second, lower one is the rate at which this core multiplies arrays of
 the very shapes that the step needs, since a product with five columns cannot reach the first.  Bandwidth is that of
 the better of two elementwise passes (copy, and a sum of two arrays), in an array as large as the working set for what
@@ -9,15 +9,15 @@ stays in cache, in a large one for the data as they are stored.  Rates are taken
 
 import statistics
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
 
 import common
 import numpy as np
 
-from cdfsg.datasets import Views
 from cdfsg.linalg import Array
 from cdfsg.paper.compute import views_of
-from cdfsg.paper.measure.speed import Work, roofline_seconds
+from cdfsg.solvers import SOLVERS
 
 SETTINGS = {"CDFSG": (0.5, 0.005), "CDFSG-Ada": (0.5, 0.001), "Landing": (0.001, 1.0)}
 """Step sizes so short that no lane diverges in the few steps timed."""
@@ -33,16 +33,58 @@ RUN_FLOPS, FEWEST, MOST = 4e9, 5, 200
 """Flops of a timed run, and the steps it may have."""
 
 
-def main() -> None:
-    """Measure and write ``speed-roofline.csv``."""
-    with common.one_thread("roofline"):
-        memory = bandwidth(LARGE)
-        common.say(f"memory {memory / 1e9:.1f} GB/s, peak {peak() / 1e9:.1f} GFLOP/s")
-        rows = [
-            row(dataset, Work(solver, views_of(dataset).n_features, size, p, count), memory)
-            for dataset, solver, count, size, p in product(DATASETS, SETTINGS, LANES, BATCH_SIZES, COLUMNS)
-        ]
-        common.publish("roofline", rows)
+DATA_PRODUCTS = {"CDFSG": 5, "CDFSG-Ada": 5, "Landing": 4}
+"""Products of a minibatch with n-by-p matrices per step: three of scores and two adjoints; Landing has two of each."""
+STATE_PASSES = {"CDFSG": 2, "CDFSG-Ada": 6, "Landing": 2}
+"""Reads and writes of n-by-p arrays per step: X, and the two moment estimates of CDFSG-Ada."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """The sizes of one step of all lanes; `stored` is the bytes of a stored value of the data."""
+
+    solver: str
+    n: int
+    batch_size: int
+    p: int
+    lanes: int
+    stored: int = 1
+
+    @property
+    def rows(self) -> int:
+        """Rows of all minibatches of a step."""
+        return SOLVERS[self.solver].samples_per_step * self.batch_size
+
+    @property
+    def flops(self) -> int:
+        """Additions and multiplications of the products with the data, as the algorithm is written."""
+        return 2 * DATA_PRODUCTS[self.solver] * self.batch_size * self.n * self.lanes * self.p
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes read of the data as they are stored, which come from memory: a minibatch has rows at random."""
+        return self.rows * self.n * self.stored
+
+    @property
+    def working_bytes(self) -> int:
+        """Least bytes moved besides: a minibatch is written as floats and read again, the state read and written."""
+        state = STATE_PASSES[self.solver] * self.n * self.lanes * self.p
+        return common.FLOAT * (2 * self.rows * self.n + state)
+
+    @property
+    def working_set(self) -> int:
+        """Bytes that are live during a step, which decide how fast they move."""
+        state = STATE_PASSES[self.solver] // 2 * self.n * self.lanes * self.p
+        return common.FLOAT * (self.rows * self.n + state)
+
+    @property
+    def intensity(self) -> float:
+        """Flops per byte."""
+        return self.flops / (self.stored_bytes + self.working_bytes)
+
+    def seconds(self, peak: float, memory: float, cache: float) -> float:
+        """Least seconds of a step, of the flops or of the bytes, at flops and bytes per second."""
+        return max(self.flops / peak, self.stored_bytes / memory + self.working_bytes / cache)
 
 
 def row(dataset: str, work: Work, memory: float) -> dict[str, object]:
@@ -55,11 +97,11 @@ def row(dataset: str, work: Work, memory: float) -> dict[str, object]:
     peaks, times, stopped = [], [], 0
     for _ in range(REPEATS):
         peaks.append(peak())
-        seconds, lost = step_seconds(part, work)
-        times.append(seconds)
-        stopped += lost
-    roofs = [roofline_seconds(work, rate, memory, cache) for rate in peaks]
-    lower = [roofline_seconds(work, min(rate, shapes), memory, cache) for rate in peaks]
+        result = common.run_lanes(work.solver, [SETTINGS[work.solver]] * work.lanes, part, work.batch_size, work.p)
+        times.append(result.seconds / result.steps)
+        stopped += int((result.stopped_at >= 0).sum())
+    roofs = [work.seconds(rate, memory, cache) for rate in peaks]
+    lower = [work.seconds(min(rate, shapes), memory, cache) for rate in peaks]
     share = _median_ratio(roofs, times)
     if work.batch_size == max(BATCH_SIZES) and work.p == max(COLUMNS):
         common.say(f"{dataset} {work.solver} {work.lanes} lanes l={work.batch_size}: {share:.0%}")
@@ -76,12 +118,6 @@ def row(dataset: str, work: Work, memory: float) -> dict[str, object]:
 def _median_ratio(over: list[float], under: list[float]) -> float:
     """Median over the repeats, whose two sides were measured one after the other."""
     return statistics.median(a / b for a, b in zip(over, under, strict=True))
-
-
-def step_seconds(views: Views, work: Work) -> tuple[float, int]:
-    """Seconds of a step of a run over all rows of `views`, and how many lanes diverged."""
-    outcome = common.run(work.solver, SETTINGS[work.solver], views, work.batch_size, work.p, work.lanes)
-    return outcome.seconds / outcome.steps, int((outcome.stopped_at >= 0).sum())
 
 
 def peak() -> float:
@@ -102,7 +138,7 @@ def _pass_rate(size: int, arrays: int, work: Callable[..., object]) -> float:
 
 
 def shape_rate(work: Work, sizes: tuple[int, ...]) -> float:
-    """Flops per second of the products of a step by themselves: projections and lifts of all views, laid out anew."""
+    """Flops per second of the products of a step by themselves: scores and adjoints of all views, laid out anew."""
     columns, seconds, flops = work.lanes * work.p, 0.0, 0
     for size in set(sizes):
         Z = np.ones((work.rows, size), np.float32)
@@ -117,6 +153,18 @@ def _product_seconds(left: Array, right: Array) -> float:
     """Seconds of a product or of the transposed one, whichever is faster."""
     transposed = np.ascontiguousarray(right.T)
     return min(common.per_call(lambda: left @ right), common.per_call(lambda: transposed @ left.T))
+
+
+def main() -> None:
+    """Measure and write ``speed-roofline.csv``."""
+    with common.one_thread("roofline"):
+        memory = bandwidth(LARGE)
+        common.say(f"memory {memory / 1e9:.1f} GB/s, peak {peak() / 1e9:.1f} GFLOP/s")
+        cells = product(DATASETS, SETTINGS, LANES, BATCH_SIZES, COLUMNS)
+        common.publish("roofline", [
+            row(dataset, Work(solver, views_of(dataset).n_features, size, p, count), memory)
+            for dataset, solver, count, size, p in cells
+        ])  # fmt: skip
 
 
 if __name__ == "__main__":
