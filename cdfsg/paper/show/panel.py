@@ -2,24 +2,20 @@
 
 import base64
 import html
-import io
 import time
-from collections.abc import Iterable
 from typing import Any
 
 import ipywidgets
 import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
 
 from cdfsg.datasets import DownloadError
 from cdfsg.merits import MERITS, make_merit
 from cdfsg.paper.experiments import BETA, MU
 from cdfsg.paper.show import explore
+from cdfsg.paper.show.figures import png
 from cdfsg.solvers import SOLVERS
 
 BATCH_SIZES = (5, 10, 20, 50, 100, 200)
-FIRST_USE = {"mnist": "the first run on mnist reads the data and solves the exact problem, which takes some seconds; "}
-"""What to say before the first run on a data set that takes a while."""
 _WIDE = {"layout": {"width": "330px"}, "style": {"description_width": "90px"}}
 
 
@@ -28,37 +24,27 @@ class Panel:
 
     Where there is no kernel (a stored notebook, a page) the picture alone is shown.
 
-    Parameters
-    ----------
-    datasets : tuple of str
-        Data sets of two views to choose from.
-
     Attributes
     ----------
     controls : dict
         Widgets by the argument of `explore.trace` that they set.
     settings : dict
         Sliders per solver and setting; those of the chosen solver are shown.
-    reset : Button
     words : HTML
         How the run ended, or why there is none.
-    picture : Image
-    box : VBox
-        All of it, to be displayed.
     """
 
     def __init__(self, datasets: tuple[str, ...] = ("digits", "mnist")) -> None:
+        later = {"continuous_update": False, **_WIDE}
         self.controls: dict[str, Any] = {
-            "dataset": _dropdown("data set", datasets),
-            "merit": _dropdown("merit", MERITS),
-            "solver": _dropdown("solver", SOLVERS),
+            "dataset": ipywidgets.Dropdown(description="data set", options=datasets, **_WIDE),
+            "merit": ipywidgets.Dropdown(description="merit", options=list(MERITS), **_WIDE),
+            "solver": ipywidgets.Dropdown(description="solver", options=list(SOLVERS), **_WIDE),
             "beta": _slider("beta", BETA),
             "mu": _slider("mu (Huber)", MU),
             "start": _slider("start times", 1.0),
-            "batch_size": ipywidgets.SelectionSlider(
-                description="l", options=BATCH_SIZES, value=20, continuous_update=False, **_WIDE
-            ),
-            "p": ipywidgets.IntSlider(description="p", value=2, min=1, max=10, continuous_update=False, **_WIDE),
+            "batch_size": ipywidgets.SelectionSlider(description="l", options=BATCH_SIZES, value=20, **later),
+            "p": ipywidgets.IntSlider(description="p", value=2, min=1, max=10, **later),
             "shared": ipywidgets.Checkbox(description="one minibatch for theta and xi", indent=False),
         }
         self.settings = {
@@ -69,22 +55,26 @@ class Panel:
         self.words = ipywidgets.HTML()
         self.picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
         self._of_solver = ipywidgets.VBox()
-        self.box = ipywidgets.VBox([self._form(), self.words, self.picture])
-        self._used = {datasets[0]}
-        self._resetting = False
-        self._beginning = {widget: widget.value for widget in self._inputs()}
-        for widget in self._beginning:
-            widget.observe(self._changed, "value")
+        groups = [("dataset", "merit", "solver", "shared"), ("batch_size", "p"), ("beta", "mu", "start")]
+        what, sizes, numbers = ([self.controls[name] for name in names] for names in groups)
+        columns = map(ipywidgets.VBox, ([*what, self.reset], [self._of_solver, *sizes], numbers))
+        form = ipywidgets.HBox([*columns], layout={"flex_flow": "row wrap"})
+        self.box = ipywidgets.VBox([form, self.words, self.picture])
+        sliders = [slider for settings in self.settings.values() for slider in settings.values()]
+        self._beginning = {widget: widget.value for widget in [*self.controls.values(), *sliders]}
+        self._watch(True)
         self.reset.on_click(self._reset)
         self.redraw()
 
     def redraw(self) -> None:
-        """Run at the values of the controls and show the curves, or the sentence of what refuses them."""
+        """Run at the values of the controls and show the curves, or the sentence of an error."""
         chosen = {name: widget.value for name, widget in self.controls.items()}
-        solver, dataset = chosen["solver"], chosen["dataset"]
+        solver = chosen["solver"]
         self._of_solver.children = tuple(self.settings[solver].values())
-        self._disable(chosen)
-        self._say(("" if dataset in self._used else FIRST_USE.get(dataset, "")) + "running ...")
+        # What has no effect is grey.
+        self.controls["mu"].disabled = not hasattr(make_merit(chosen["merit"], chosen["mu"]), "mu")
+        self.controls["shared"].disabled = SOLVERS[solver].samples_per_step == 1
+        self._say("running ...")
         began = time.perf_counter()
         try:
             given = {name: slider.value for name, slider in self.settings[solver].items()}
@@ -93,57 +83,35 @@ class Panel:
             self._say(str(error), "#b00020")
             self.picture.layout.visibility = "hidden"  # it shows another run
             return
-        self._used.add(dataset)
-        self.picture.value = _png(explore.draw({f"{solver} on {dataset}": table}))
+        figure = explore.draw({f"{solver} on {chosen['dataset']}": table})
+        self.picture.value = png(figure)
+        plt.close(figure)  # else a notebook shows it once more
         self.picture.layout.visibility = "visible"
-        note = "" if SOLVERS[solver].joint else f" ({solver} keeps another constraint than X'MX = I)"
+        note = "" if SOLVERS[solver].joint_constraint else f" ({solver} keeps another constraint than X'MX = I)"
         self._say(f"{explore.summary(table)}{note}; {time.perf_counter() - began:.1f} s")
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """The live box for who has a kernel, and the picture for who has none."""
-        live: dict[str, Any] = self.box._repr_mimebundle_()
         picture = base64.b64encode(self.picture.value).decode()
-        return {**live, "image/png": picture, "text/plain": "A panel of sliders; it needs a kernel."}
-
-    def _form(self) -> Any:
-        c = self.controls
-        what = [c["dataset"], c["merit"], c["solver"], c["shared"], self.reset]
-        return ipywidgets.HBox(
-            [
-                ipywidgets.VBox(what),
-                ipywidgets.VBox([self._of_solver, c["batch_size"], c["p"]]),
-                ipywidgets.VBox([c["beta"], c["mu"], c["start"]]),
-            ],
-            layout={"flex_flow": "row wrap"},
-        )
-
-    def _inputs(self) -> list[Any]:
-        return [*self.controls.values(), *(slider for sliders in self.settings.values() for slider in sliders.values())]
-
-    def _disable(self, chosen: dict[str, Any]) -> None:
-        """Grey out what has no effect."""
-        self.controls["mu"].disabled = not hasattr(make_merit(chosen["merit"], chosen["mu"]), "mu")
-        self.controls["shared"].disabled = SOLVERS[chosen["solver"]].streams == 1
-
-    def _changed(self, _: Any) -> None:
-        if not self._resetting:
-            self.redraw()
+        words = "A panel of sliders; it needs a kernel."
+        return {**self.box._repr_mimebundle_(), "image/png": picture, "text/plain": words}
 
     def _reset(self, _: Any) -> None:
-        self._resetting = True  # or each widget would draw on its own
-        try:
-            for widget, value in self._beginning.items():
-                widget.value = value
-        finally:
-            self._resetting = False
+        self._watch(False)  # or each widget would draw on its own
+        for widget, value in self._beginning.items():
+            widget.value = value
+        self._watch(True)
+        self.redraw()
+
+    def _watch(self, watch: bool) -> None:
+        for widget in self._beginning:
+            (widget.observe if watch else widget.unobserve)(self._changed, "value")
+
+    def _changed(self, _: Any) -> None:
         self.redraw()
 
     def _say(self, words: str, colour: str = "inherit") -> None:
         self.words.value = f'<span style="color: {colour}">{html.escape(words)}</span>'
-
-
-def _dropdown(name: str, options: Iterable[str]) -> Any:
-    return ipywidgets.Dropdown(description=name, options=list(options), **_WIDE)
 
 
 def _slider(name: str, value: float) -> Any:
@@ -151,10 +119,3 @@ def _slider(name: str, value: float) -> Any:
     return ipywidgets.FloatLogSlider(
         description=name, value=value, min=-3, max=2, step=0.05, readout_format=".3g", continuous_update=False, **_WIDE
     )
-
-
-def _png(figure: Figure) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
-    plt.close(figure)  # else a notebook shows it once more
-    return buffer.getvalue()
