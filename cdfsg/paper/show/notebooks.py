@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cdfsg.files import NOTEBOOKS, Damaged, unreadable_is_damaged, write_atomically
 from cdfsg.paper.experiments import Experiment
 
-if TYPE_CHECKING:  # at run time in the functions that use it: it takes two seconds to import, which no run needs
+if TYPE_CHECKING:  # at run time in the functions that use them: they take two seconds to import, which no run needs
     from nbformat import NotebookNode
     from PIL.Image import Image
 
@@ -50,29 +50,16 @@ def of_experiment(experiment: Experiment) -> list[str]:
 
 
 def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | None = None) -> Path:
-    """Execute ``notebooks/<name>.ipynb`` and write the result.
+    """Execute ``notebooks/<name>.ipynb`` and write the result to `output`, or to the notebook itself.
 
-    Parameters
-    ----------
-    name : str
-        Notebook without its suffix.
-    parameters : dict, optional
-        Values for the notebook's cell tagged ``parameters``; plain Python values.
-    output : Path, optional
-        Where to write; the notebook itself by default, and then its own parameters must stand.
-
-    Returns
-    -------
-    Path
-        The output.
+    `parameters` are values for the cell tagged ``parameters``; they need an output of their own.  If a cell fails, the
+    output is left as it was and papermill's error raised.
 
     Raises
     ------
     ValueError
         For a notebook that does not exist, a parameter that it does not have (papermill itself would only warn), or
         parameters with no output of their own.
-    papermill.PapermillExecutionError
-        If a cell fails; the output is then left as it was.
     """
     import nbformat
     import papermill
@@ -83,17 +70,19 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
     target = output or source
     if parameters and target == source:
         raise ValueError(f"{name} with parameters {parameters} needs an output of its own, not the notebook itself")
-    _require_known(source, parameters or {})
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # deprecations inside the notebook machinery
+        known = set(papermill.inspect_notebook(str(source)))
+        if unknown := sorted(set(parameters or {}) - known):
+            has = ", ".join(sorted(known)) or "none"
+            raise ValueError(f"{source.name} has no parameter {', '.join(unknown)}; it has {has}")
         executed = Path(scratch) / source.name
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # deprecations inside the notebook machinery
-            papermill.execute_notebook(
-                str(source), str(executed), parameters or {}, progress_bar=False, kernel_name="python3",
-                cwd=str(target.parent), extra_arguments=["--log-level=CRITICAL"],  # the kernel's own chatter
-                iopub_timeout=60,  # on a busy machine a cell's output may come late
-            )  # fmt: skip
+        papermill.execute_notebook(
+            str(source), str(executed), parameters or {}, progress_bar=False, kernel_name="python3",
+            cwd=str(target.parent), extra_arguments=["--log-level=CRITICAL"],  # the kernel's own chatter
+            iopub_timeout=60,  # on a busy machine a cell's output may come late
+        )  # fmt: skip
         notebook = scrubbed(nbformat.read(executed, as_version=4))
     _settle_pictures(notebook, target)
     write_atomically(target, nbformat.writes(notebook) + "\n")
@@ -107,6 +96,7 @@ def scrubbed(notebook: "NotebookNode") -> "NotebookNode":
     which without their kernel show nothing: of those the picture is left that they came with.
     """
     import nbformat
+    from nbconvert.preprocessors.coalescestreams import CoalesceStreamsPreprocessor
 
     notebook.metadata = nbformat.from_dict(METADATA)
     for number, cell in enumerate(notebook.cells):
@@ -116,17 +106,15 @@ def scrubbed(notebook: "NotebookNode") -> "NotebookNode":
         if cell.cell_type == "code":
             for out in cell.outputs:
                 out.get("data", {}).pop(WIDGET, None)
-            cell.outputs = _joined([out for out in cell.outputs if out.get("name") != "stderr"])
+            cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
+            CoalesceStreamsPreprocessor().preprocess_cell(cell, {}, number)
     return notebook
 
 
 def stored(path: Path) -> "NotebookNode":
     """A notebook with its outputs, as `execute` writes it, also where JupyterLab or another tool has saved it since.
 
-    Raises
-    ------
-    Damaged
-        If it is no notebook.
+    Raises Damaged if it is no notebook.
     """
     import nbformat
 
@@ -139,61 +127,34 @@ def stored(path: Path) -> "NotebookNode":
         raise Damaged(f"{path} is no notebook: it was damaged; {remedy}") from error
 
 
-def _joined(outputs: "list[NotebookNode]") -> "list[NotebookNode]":
-    """Outputs with neighbouring texts made one: where a kernel cuts its text in two depends on the moment."""
-    joined: list[NotebookNode] = []
-    for out in outputs:
-        if out.output_type == "stream" and joined and joined[-1].output_type == "stream":
-            joined[-1].text += out.text
+def _settle_pictures(notebook: "NotebookNode", old: Path) -> None:
+    """Store each picture with few colours; where it looks like the one of the old notebook, keep the old one."""
+    try:
+        before = _pictures(stored(old))
+    except (FileNotFoundError, Damaged):
+        before = []
+    for number, out in enumerate(_pictures(notebook)):
+        picture = _opened(out)
+        if number < len(before) and _look_alike(picture, _opened(before[number])):
+            out["image/png"] = before[number]["image/png"]
         else:
-            joined.append(out)
-    return joined
+            buffer = io.BytesIO()
+            picture.quantize(COLOURS, dither=0).save(buffer, "PNG", optimize=True)
+            out["image/png"] = base64.b64encode(buffer.getvalue()).decode()
 
 
 def _pictures(notebook: "NotebookNode") -> "list[NotebookNode]":
-    """Outputs that have a picture."""
     outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
     return [out.data for out in outputs if "image/png" in out.get("data", {})]
 
 
-def _settle_pictures(notebook: "NotebookNode", old: Path) -> None:
-    """Store each picture with few colours; where it looks like the one of the old notebook, keep the old one."""
-    try:
-        stored_ones = _pictures(stored(old))
-    except (FileNotFoundError, Damaged):
-        stored_ones = []
-    for number, new in enumerate(_pictures(notebook)):
-        picture = _opened(new["image/png"])
-        if number < len(stored_ones) and _look_alike(picture, _opened(stored_ones[number]["image/png"])):
-            new["image/png"] = stored_ones[number]["image/png"]
-            continue
-        buffer = io.BytesIO()
-        picture.quantize(COLOURS, dither=0).save(buffer, "PNG", optimize=True)
-        new["image/png"] = base64.b64encode(buffer.getvalue()).decode()
-
-
-def _opened(png: str) -> "Image":
+def _opened(data: "NotebookNode") -> "Image":
     from PIL import Image
 
-    return Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+    return Image.open(io.BytesIO(base64.b64decode(data["image/png"]))).convert("RGB")
 
 
 def _look_alike(one: "Image", other: "Image") -> bool:
     from PIL import ImageChops
 
-    if one.size != other.size:
-        return False
-    extremes = ImageChops.difference(one, other).getextrema()
-    return max(high for _, high in extremes) <= ALIKE
-
-
-def _require_known(source: Path, parameters: dict[str, Any]) -> None:
-    import papermill
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        known = set(papermill.inspect_notebook(str(source)))
-    unknown = sorted(set(parameters) - known)
-    if unknown:
-        has = ", ".join(sorted(known)) or "none"
-        raise ValueError(f"{source.name} has no parameter {', '.join(unknown)}; it has {has}")
+    return one.size == other.size and max(high for _, high in ImageChops.difference(one, other).getextrema()) <= ALIKE

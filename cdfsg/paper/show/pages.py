@@ -67,9 +67,6 @@ def number(value: float, digits: int = 2, missing: str = "–") -> str:
     return f"{value:.2f}" if digits == 2 else f"{value:.{digits}g}"
 
 
-# --- places ----------------------------------------------------------------------------------------------
-
-
 def experiment_name(dataset: str, merit: str, provenance: str = "original") -> str:
     """Data set and merit in words; data that are not the original are called what they are."""
     note = "" if provenance == "original" else f" ({provenance})"
@@ -100,20 +97,12 @@ def anchor(claim: str) -> str:
     return "claim-" + re.sub(r"[^a-z0-9]+", "-", claim.lower()).strip("-")
 
 
-# --- verdicts and claims ---------------------------------------------------------------------------------
-
-
 def counts(judged: pd.DataFrame) -> str:
     """The share of each verdict per table, for the paper's algorithms and for their competitors, as bars."""
     judged = counted(judged)
     ours = judged["solver"].isin(OURS)
     groups = [(" and ".join(OURS), judged[ours]), ("Competitors", judged[~ours])]
     return render("counts.html", judged=judged, groups=groups, pages=table_pages(judged), name_of=name_of)
-
-
-def ledger(asserted: pd.DataFrame) -> str:
-    """Each claim with its verdict; the claim leads to where it is shown."""
-    return render("ledger.html", claims=list(asserted.itertuples()))
 
 
 def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
@@ -143,22 +132,13 @@ def _failures(where_not: str) -> list[tuple[str, list[str]]]:
 def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str], why: pd.DataFrame) -> str:
     """One of the paper's tables, every printed number beside ours.
 
-    Parameters
-    ----------
-    part : DataFrame
-        The verdicts of the table.
-    bounds : dict
-        For each p what no feasible point's Fval is below.
-    shown : sequence of str
-        Links to what else shows the table.
-    why : DataFrame
-        The reasons of its numbers that differ.
+    `part` are its verdicts, `bounds` for each p what no feasible point's Fval is below, `shown` links to what else
+    shows the table, `why` the reasons of its numbers that differ.
     """
-    return render(
-        "paper_table.md", title=name_of(part), part=part, bounds=bounds, shown=shown, why=list(why.itertuples()),
-        cells={(row.batch_size, row.solver, row.p, row.quantity): row for row in part.itertuples()},
-        kinds={quantity.split("_")[0] for quantity in part["quantity"]}, tolerances=tolerance_table(part["quantity"]),
-    )  # fmt: skip
+    cells = {(row.batch_size, row.solver, row.p, row.quantity): row for row in part.itertuples()}
+    kinds = {quantity.split("_")[0] for quantity in part["quantity"]}
+    return render("paper_table.md", title=name_of(part), part=part, bounds=bounds, shown=shown, cells=cells,
+                  kinds=kinds, why=list(why.itertuples()), tolerances=tolerance_table(part["quantity"]))  # fmt: skip
 
 
 def tolerance_table(quantities: Iterable[str]) -> str:
@@ -167,17 +147,8 @@ def tolerance_table(quantities: Iterable[str]) -> str:
     return render("tolerances.md", tolerances={name: entry for name, entry in tolerances().items() if name in kept})
 
 
-# --- figures and records ---------------------------------------------------------------------------------
-
-
 def caption_of(name: str, captions: dict[str, str]) -> str:
-    """Caption of a figure: the longest key that is its name or, after a hyphen, the end of it.
-
-    Raises
-    ------
-    ValueError
-        If no key fits; the message says where to add one.
-    """
+    """Caption of a figure: the longest key that is its name or, after a hyphen, the end of it."""
     fitting = [key for key in captions if name == key or name.endswith(f"-{key}")]
     if not fitting:
         raise ValueError(f"the figure {name!r} has no caption; add one to {CAPTIONS}")
@@ -190,14 +161,7 @@ def figure_names(folder: Path = FIGURES) -> list[str]:
 
 
 def gallery(names: Sequence[str], stems: dict[str, str]) -> str:
-    """All figures with their captions and the numbers behind them.
-
-    Parameters
-    ----------
-    names : sequence of str
-    stems : dict
-        Beginnings of names, such as ``mnist-identity``, with the heading of their section.
-    """
+    """All figures with captions and numbers, in sections by `stems`, beginnings of names and their headings."""
     captions = tomllib.loads(CAPTIONS.read_text(encoding="utf-8"))
     groups: dict[str, list[tuple[str, str]]] = {stem: [] for stem in ("", *stems)}
     for name in names:
@@ -209,19 +173,14 @@ def gallery(names: Sequence[str], stems: dict[str, str]) -> str:
 
 def records_page(folder: Path = RECORDS) -> str:
     """The files of records: a link to the light ones, and what the short ones contain."""
-    files = [(path.name, is_light(path), checksums.read_csv(path, low_memory=False)) for path in sorted(folder.glob("*.csv"))]
+    paths = sorted(folder.glob("*.csv"))
+    files = [(path.name, is_light(path), checksums.read_csv(path, low_memory=False)) for path in paths]
     return render("records.md", files=files, with_pages=WITH_PAGES)
 
 
 def is_light(path: Path) -> bool:
     """Whether a file of records is small enough to lie in the site itself."""
     return path.stat().st_size <= LIGHT
-
-
-def defaults_table() -> str:
-    """What the estimator captures at its default settings: a line per data set, merit and method."""
-    table = checksums.read_csv(RECORDS / "defaults.csv", "make it anew with: make bench", keep_default_na=False)
-    return render("defaults.html", rows=table.itertuples())
 
 
 def torture_table() -> str:

@@ -75,16 +75,17 @@ def write_sources(source: Path) -> None:
     write_atomically(static / "mathjax" / "tex-svg-full.js", _mathjax().read_bytes())
     write_atomically(static / "verdicts.css", pages.stylesheet())
     judged, asserted, why = verdicts.read(), claims.read(), reasons.read()
+    defaults = checksums.read_csv(RECORDS / "defaults.csv", "make it anew with: make bench")
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
     texts = {
         "generated/counts": pages.counts(judged),
-        "generated/ledger": pages.ledger(asserted),
+        "generated/ledger": pages.render("ledger.html", claims=list(asserted.itertuples())),
         "generated/verdicts": summaries.ledger(judged),
         "generated/reasons": summaries.reasons_in_words(why),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
         "generated/statements": theory_pages.statement_table(list(statements.recorded().values())),
         "generated/errata": theory_pages.errata_list(statements.errata()),
-        "generated/defaults": pages.defaults_table(),
+        "generated/defaults": pages.render("defaults.html", rows=defaults.fillna({"warned": ""}).itertuples()),
         "generated/torture": pages.torture_table(),
         "claims": pages.claims_page(asserted, judged),
         "figures": pages.gallery(pages.figure_names(FIGURES), stems),

@@ -1,4 +1,4 @@
-"""Results in words: titles, summaries, explanations, the parts of the README, and the checks of the conclusions."""
+"""Results in words: titles, summaries, the parts of the README, and the check of a table's records."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cdfsg.files import ROOT, write_atomically
-from cdfsg.paper.experiments import ORDERS, OURS, Experiment
+from cdfsg.paper.experiments import OURS, Experiment
 from cdfsg.paper.results.reasons import UNEXPLAINED, counts
 from cdfsg.paper.results.reported import printed
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, counted, judged_ours
@@ -14,17 +14,12 @@ from cdfsg.paper.show.pages import PLACE, experiment_name, render
 from cdfsg.theory.statement import VERDICTS as VERDICTS_OF_THEORY
 from cdfsg.theory.statements import Recorded
 
-ALIKE = 0.02
-"""Relative difference of quality up to which two penalty parameters count as alike: less than the tolerance of PCC."""
 _IN_SHORT = {
     "match or better": ("match", "better", "diverged-both"),
     "worse, or no result of ours": ("worse", "diverged-ours"),
     "the paper has a dash, our run ends": ("diverged-paper",),
 }
 """Comparable verdicts by what a reader in a hurry wants to tell apart."""
-
-
-# --- sentences of the notebooks --------------------------------------------------------------------------
 
 
 def title(experiment: Experiment, runs: pd.DataFrame) -> str:
@@ -55,63 +50,8 @@ def summary(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) ->
     )
 
 
-def explain_distance(nearest: pd.DataFrame) -> str:
-    """Say what the rows that no grid point attains have in common."""
-    if nearest.empty:
-        return "There is nothing to compare: the paper has no such table."
-    missed = nearest[~nearest["attainable"]]
-    text = f"{len(nearest) - len(missed)} of {len(nearest)} rows are attained."
-    if missed.empty:
-        return text
-    better = int((missed["farthest_is"] == "better").sum())
-    return (
-        f"{text} The other {len(missed)} miss by {missed['distance'].min():.2f} to {missed['distance'].max():.2f} "
-        f"tolerances,\nand in {better} of them the number farthest off is better than the paper's."
-    )
-
-
-def explain_landing(landing: pd.DataFrame) -> str:
-    """At which batch sizes each treatment of Landing diverges, beside the paper's dashes."""
-
-    def sizes(rows: pd.DataFrame) -> str:
-        found = [f"l = {size}, p = {p}" for size, p in zip(rows["batch_size"], rows["p"], strict=True)]
-        return "; ".join(found) or "none"
-
-    lines = []
-    if landing["reported_quality"].notna().any():
-        dashes = landing[landing["reported_quality"].isna()].drop_duplicates(["batch_size", "p"])
-        lines.append(f"the paper's dashes: {sizes(dashes)}")
-    for variant, rows in landing.groupby("variant"):
-        lines.append(f"{variant}, diverged: {sizes(rows[rows['n_diverged'] > 0])}")
-    return "\n".join(lines)
-
-
-def explain_betas(ends: pd.DataFrame) -> str:
-    """Over which penalty parameters the runs end alike, and where they do not."""
-    lines = []
-    for solver, rows in ends.groupby("solver", sort=False):
-        good = rows[(rows["n_diverged"] == 0) & (rows["quality"] >= (1 - ALIKE) * rows["quality"].max())]
-        alike, lost = (
-            ", ".join(f"{beta:g}" for beta in part["beta"]) for part in (good, rows[rows["n_diverged"] > 0])
-        )
-        lines.append(
-            f"{solver}: quality within {ALIKE:.0%} of its best for beta in {{{alike}}}, with Fea from "
-            f"{good['fea'].min():.2f} to {good['fea'].max():.2f}; runs diverged for beta in {{{lost or 'none'}}}"
-        )
-    return "\n".join(lines)
-
-
-# --- parts of the README and of pages --------------------------------------------------------------------
-
-
 def overview(verdicts_table: pd.DataFrame) -> str:
-    """How the comparable numbers of each table come out, for the paper's algorithms and for their competitors.
-
-    Returns
-    -------
-    str
-        A Markdown table; the last three columns add up to the one before them.
-    """
+    """How the comparable numbers of each table come out, for the paper's algorithms and for others, as Markdown."""
     judged, rows = counted(verdicts_table), []
     whose = np.where(judged["solver"].isin(OURS), " and ".join(OURS), "competitors")
     for (_, who), part in judged.groupby(["table", whose], sort=False):
@@ -177,9 +117,6 @@ def write_into_readme(name: str, text: str) -> None:
     write_atomically(path, f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
 
 
-# --- checks of the conclusions ---------------------------------------------------------------------------
-
-
 def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> None:
     """Raise AssertionError unless the records are complete and sound; the message names what fails."""
     final = runs[(runs["role"] == "reported") & (runs["status"] == "done")]
@@ -192,21 +129,6 @@ def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> N
     if experiment.table:
         _require(len(judged) == len(printed(experiment.table)), "not every printed number has a verdict")
         _require(bool(judged["verdict"].isin(VERDICTS).all()), "a verdict is not one of the known words")
-
-
-def check_betas(experiment: Experiment, ends: pd.DataFrame) -> None:
-    """Raise AssertionError unless every solver ran under every penalty parameter."""
-    for solver, rows in ends.groupby("solver"):
-        _require(list(rows["beta"]) == sorted(experiment.betas), f"{solver} did not run under every beta")
-
-
-def check_ablations(experiment: Experiment, table: pd.DataFrame, orders: pd.DataFrame) -> None:
-    """Raise AssertionError unless every treatment of ours ran at every batch size, and untreated runs in every order."""
-    for name in experiment.own_treatments:
-        sizes = set(table.loc[table["treatment"] == name, "batch_size"])
-        _require(sizes == set(experiment.batch_sizes), f"{name} did not run at every batch size")
-    if "orders" in experiment.treatments:
-        _require(bool((orders["runs"] == len(ORDERS)).all()), "a data order is missing")
 
 
 def _require(holds: bool, words: str) -> None:
