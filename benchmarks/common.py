@@ -16,7 +16,7 @@ from cdfsg import checksums
 from cdfsg.datasets import Provenance, Views
 from cdfsg.files import RECORDS
 from cdfsg.merits import Identity
-from cdfsg.paper.experiments import REPORTED_ORDER, REPORTED_STARTS
+from cdfsg.paper.protocols import REPORTED_ORDER, REPORTED_STARTS
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.engine import RunResult, initial_points, run

@@ -18,7 +18,7 @@ import numpy as np
 from cdfsg.datasets import Views
 from cdfsg.linalg import Array
 from cdfsg.paper.compute import views_of
-from cdfsg.paper.experiments import GRID, REPORTED_ORDER, REPORTED_STARTS
+from cdfsg.paper.protocols import GRID, REPORTED_ORDER, REPORTED_STARTS
 from cdfsg.penalty import dissolving_factor, multiplier
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda

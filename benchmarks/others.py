@@ -30,7 +30,8 @@ from cdfsg.datasets import Views
 from cdfsg.linalg import Array
 from cdfsg.paper import archive
 from cdfsg.paper.compute import covariance_of, eigenvalues_of, views_of
-from cdfsg.paper.experiments import EXPERIMENTS, REPORTED_STARTS
+from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.protocols import REPORTED_STARTS
 from cdfsg.paper.select import select
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.engine import State

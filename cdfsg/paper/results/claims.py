@@ -49,7 +49,7 @@ def ledger() -> pd.DataFrame:
     for claim in written():
         name = claim["shown_by"]
         if name in SHOWN_BY_COST:
-            cases = [("original", SHOWN_BY_COST[name](claim, cost.published(cost.MEMORY_NAME)))]
+            cases = [("original", SHOWN_BY_COST[name](claim, cost.published()))]
         else:
             cases = [(runs["provenance"].iloc[0], SHOWN_BY[name](claim, e, runs)) for e, runs in evidence]
         instances = [instance for _, found in cases for instance in found]

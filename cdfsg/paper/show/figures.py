@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cdfsg.files import FIGURES, write_atomically
-from cdfsg.paper.experiments import OTHERS, stands_for
+from cdfsg.paper.protocols import OTHERS, headline_variant
 from cdfsg.paper.results.reported import QUANTITIES
 from cdfsg.solvers import SOLVERS
 
@@ -137,7 +137,7 @@ def _text(path: Path) -> str:
 
 def colour_of(solver: str) -> str:
     """Colour of a solver, whatever its variant."""
-    return str(SERIES[solver, stands_for(solver)]["color"])
+    return str(SERIES[solver, headline_variant(solver)]["color"])
 
 
 def panels(rows: int, columns: int, width: float = 0, height: float = 0, **shared: Any) -> tuple[Figure, Any]:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from cdfsg import checksums
 from cdfsg.files import FIGURES, RECORDS, ROOT
-from cdfsg.paper.experiments import OURS
+from cdfsg.paper.protocols import OURS
 from cdfsg.paper.results import claims
 from cdfsg.paper.results.reasons import UNEXPLAINED
 from cdfsg.paper.results.reported import QUANTITIES, tolerances

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 
 from cdfsg.datasets import DownloadError
 from cdfsg.merits import MERITS, make_merit
-from cdfsg.paper.experiments import BETA, MU
+from cdfsg.paper.protocols import BETA, MU
 from cdfsg.paper.show import explore
 from cdfsg.paper.show.figures import png
 from cdfsg.solvers import SOLVERS

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 
 from cdfsg.files import ROOT, write_atomically
-from cdfsg.paper.experiments import OURS, Experiment
+from cdfsg.paper.experiments import Experiment
+from cdfsg.paper.protocols import OURS
 from cdfsg.paper.results.reasons import UNEXPLAINED, counts
-from cdfsg.paper.results.reported import printed
+from cdfsg.paper.results.reported import load_table
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, counted, judged_ours
 from cdfsg.paper.show.pages import PLACE, experiment_name, render
 from cdfsg.theory.statement import VERDICTS as VERDICTS_OF_THEORY
@@ -127,7 +128,7 @@ def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> N
     worst = final["fea_orth"].max()
     _require(worst < 1e-8, f"exact post-processing leaves a feasibility violation of {worst:.1e}")
     if experiment.table:
-        _require(len(judged) == len(printed(experiment.table)), "not every printed number has a verdict")
+        _require(len(judged) == len(load_table(experiment.table)), "not every printed number has a verdict")
         _require(bool(judged["verdict"].isin(VERDICTS).all()), "a verdict is not one of the known words")
 
 

@@ -5,12 +5,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from cdfsg.paper.measure.counting import CountedProblem, Ledger, counted
 from cdfsg.solvers.draws import Draw
 
 from cdfsg.merits import Huber, Identity
 from cdfsg.paper.measure import cost
 from cdfsg.paper.measure.cost import FORMS, Setting, Textbook, evaluate, memory, polynomials
-from cdfsg.paper.measure.counting import CountedProblem, Ledger, counted
 from cdfsg.paper.show import cost_figures
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda

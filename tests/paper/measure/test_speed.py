@@ -1,9 +1,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cdfsg.paper.measure.speed import Work, fit, roofline_seconds
 
 from cdfsg.paper.measure import speed
-from cdfsg.paper.measure.speed import Work, fit, roofline_seconds
 
 WORK = Work("CDFSG", n=2352, batch_size=100, p=5, lanes=1)
 
