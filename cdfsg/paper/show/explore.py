@@ -90,11 +90,11 @@ def trace(
     """
     require_positive(start=start, points=points)
     given = defaults(solver) if settings is None else settings
-    views, covariance, g = views_of(dataset), covariance_of(dataset), make_merit(merit, mu)
+    views, g = views_of(dataset), make_merit(merit, mu)
     if views.n_views != 2:
         raise ValueError(f"dataset {dataset!r} has {views.n_views} views, but PCC needs two; take digits or mnist")
     made = SOLVERS[solver](**({"beta": beta} if hasattr(SOLVERS[solver], "beta") else {}))
-    problem, exact = SampledGCCA(views.sizes, g), GCCA(covariance, views.sizes, g)
+    problem = SampledGCCA(views.sizes, g)
     X0 = start * initial_points(made, views.n_features, p, [seed])
     lanes = {name: np.array([value]) for name, value in given.items()}
     steps = len(views.batch_indices(batch_size, None))
@@ -122,7 +122,8 @@ def trace(
         name = "C" if result.tracker is None else "Y"
         if name == "C":
             Y = problem.constraint(problem.scores(next(views.batches(batch_size, [seed, 3], np.float64))[None], X)[0])
-        K = metrics.cross_moments(X, covariance, views.sizes)
+        exact = GCCA(covariance_of(dataset), views.sizes, g)
+        K = metrics.cross_moments(X, exact.covariance, views.sizes)
     h = Penalty(exact, exact.M, beta).value
     columns = {
         "samples": [step * batch_size for step in seen],

@@ -231,7 +231,7 @@ def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
     groups = table.assign(lost=table["value"].isna()).groupby(["quantity", *keys], observed=True)
     columns = {"median": "median", "low": "min", "high": "max", "runs": "size"}
     bands = groups.agg(**{name: ("value", how) for name, how in columns.items()}, bound=("bound", "first"),
-                       diverged=("lost", "sum")).reset_index()  # fmt: skip
+                       diverged=("lost", "sum")).reset_index().astype({"quantity": str})  # fmt: skip
     has_fea = bands["solver"].map(lambda solver: SOLVERS[solver].joint_constraint)
     bands = bands[(bands["quantity"] != "fea") | has_fea].reset_index(drop=True)
     return bands[[*keys, "quantity", "median", "low", "high", "bound", "runs", "diverged"]]

@@ -1,8 +1,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from cdfsg.solvers.draws import Draw
-from cdfsg.solvers.lanes import initial_points, run
+from cdfsg.solvers.engine import initial_points, run
 
 from cdfsg import metrics
 from cdfsg.datasets import load, make_views
@@ -14,7 +13,6 @@ from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG
 
-# The engine cuts the pass at the traced points, which regroups sums: a few hundred steps of rounding.
 ROUNDING = 1e-9
 FAR = {"start": 11, "settings": {"s1": 0.03, "s2": 0.003}}
 """A start from where h falls without bound if beta is small."""
@@ -35,7 +33,7 @@ def columns(table, name):
     return table.filter(regex=f"^{name}_").to_numpy()
 
 
-def outcome_of(views, solver, values, merit=Identity(), batch_size=20, p=2, seed=1):  # noqa: B008
+def result_of(views, solver, values, merit=Identity(), batch_size=20, p=2, seed=1):  # noqa: B008
     lanes = {name: np.array([value]) for name, value in values.items()}
     X0 = initial_points(solver, views.n_features, p, [seed])
     problem = SampledGCCA(views.sizes, merit)
@@ -45,39 +43,37 @@ def outcome_of(views, solver, values, merit=Identity(), batch_size=20, p=2, seed
 @pytest.mark.parametrize("name", SOLVERS)
 def test_a_trace_ends_where_the_engine_ends_with_the_metrics_and_the_h_of_that_point(views, name):
     solver = SOLVERS[name]()
-    outcome, last = outcome_of(views, solver, explore.defaults(name)), trace(solver=name, beta=0.1).iloc[-1]
-    K = metrics.compress(outcome.X, views.covariance, views.sizes)
+    result, last = result_of(views, solver, explore.defaults(name)), trace(solver=name, beta=0.1).iloc[-1]
+    K = metrics.cross_moments(result.X, views.covariance, views.sizes)
     exact = metrics.canonical_correlations(views.covariance, views.sizes)
     problem = GCCA(views.covariance, views.sizes, Identity())
     assert last["samples"] == views.n_samples // 20 * 20 and last["stopped_at"] == -1
     assert last["pcc"] == pytest.approx(metrics.tcc(K)[0] / exact[:2].sum(), rel=ROUNDING)
     assert last["fea"] == pytest.approx(metrics.feasibility(K)[0], rel=ROUNDING)
-    assert last["h"] == pytest.approx(Penalty(problem, problem.M, 0.1).value(outcome.X[:, 0]), rel=ROUNDING)
+    assert last["h"] == pytest.approx(Penalty(problem, problem.M, 0.1).value(result.X[0]), rel=ROUNDING)
     constraint = np.linalg.eigvalsh(metrics.constraint(K)[0])
     np.testing.assert_allclose(last.filter(regex="^exact_").to_numpy(float), constraint, rtol=ROUNDING)
-    if outcome.tracker is not None:
+    if result.tracker is not None:
         np.testing.assert_allclose(
-            last.filter(regex="^Y_").to_numpy(float), np.linalg.eigvalsh(outcome.tracker[0]), rtol=ROUNDING
+            last.filter(regex="^Y_").to_numpy(float), np.linalg.eigvalsh(result.tracker[0]), rtol=ROUNDING
         )
 
 
 def test_beta_and_mu_are_those_of_the_solver_and_of_h(views):
     last = trace(merit="huber", beta=0.7, mu=0.2).iloc[-1]
-    X = outcome_of(views, CDFSG(beta=0.7), explore.defaults("CDFSG"), Huber(0.2)).X[:, 0]
+    X = result_of(views, CDFSG(beta=0.7), explore.defaults("CDFSG"), Huber(0.2)).X[0]
     problem = GCCA(views.covariance, views.sizes, Huber(0.2))
     assert last["h"] == pytest.approx(Penalty(problem, problem.M, 0.7).value(X), rel=ROUNDING)
 
 
 def test_the_tracker_is_that_of_the_algorithm_step_by_step(views):
     solver, problem = CDFSG(), SampledGCCA(views.sizes, Identity())
-    values = {name: np.array([value]) for name, value in explore.defaults("CDFSG").items()}
-    state = solver.start(
-        problem, initial_points(solver, views.n_features, 2, [1]), values, next(views.batches(20, [1, 2], np.float64))
-    )
-    streams = zip(views.batches(20, [1, 0], np.float64), views.batches(20, [1, 1], np.float64), strict=True)
+    values = {name: np.full((1, 1, 2), value) for name, value in explore.defaults("CDFSG").items()}
+    first = next(views.batches(20, [1, 2], np.float64))[None]
+    state = solver.start(problem, initial_points(solver, views.n_features, 2, [1]), values, first)
     expected = [np.linalg.eigvalsh(state.Y[0])]
-    for theta, xi in streams:
-        solver.step(problem, state, Draw(np.concatenate([theta, xi]), slice(0, 20), slice(20, None)), 0)
+    for samples in zip(*(views.batches(20, [1, stream], np.float64) for stream in (0, 1)), strict=True):
+        solver.step(problem, state, np.stack(samples))
         expected.append(np.linalg.eigvalsh(state.Y[0]))
     table = trace(points=len(expected) - 1)
     assert table["samples"].tolist() == [20 * k for k in range(len(expected))]
@@ -86,9 +82,9 @@ def test_the_tracker_is_that_of_the_algorithm_step_by_step(views):
 
 @pytest.mark.parametrize("name", [name for name in SOLVERS if not issubclass(SOLVERS[name], CDFSG)])
 def test_a_solver_without_a_tracker_shows_one_minibatch_in_its_place(views, name):
-    table, outcome = trace(solver=name), outcome_of(views, SOLVERS[name](), explore.defaults(name))
+    table, result = trace(solver=name), result_of(views, SOLVERS[name](), explore.defaults(name))
     P = next(views.batches(20, [1, 3], np.float64))
-    left, right = (P[:, view] @ outcome.X[view, 0] for view in views.slices)
+    left, right = (P[:, view] @ result.X[0, view] for view in views.slices)
     C = (left.T @ left + right.T @ right) / 20
     np.testing.assert_allclose(columns(table, "C")[-1], np.linalg.eigvalsh(C), rtol=ROUNDING)
     assert not columns(table, "Y").size

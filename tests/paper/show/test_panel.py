@@ -53,8 +53,8 @@ def test_the_sliders_of_settings_are_those_of_the_chosen_solver(runs):
         panel.controls["solver"].value = name
         assert tuple(slider.description for slider in panel._of_solver.children) == SOLVERS[name].settings
         assert runs[-1]["settings"] == explore.defaults(name)
-        assert panel.controls["shared"].disabled == (SOLVERS[name].streams == 1)
-        assert ("another constraint" in panel.words.value) == (not SOLVERS[name].joint)
+        assert panel.controls["shared"].disabled == (SOLVERS[name].samples_per_step == 1)
+        assert ("another constraint" in panel.words.value) == (not SOLVERS[name].joint_constraint)
 
 
 def test_mu_can_be_moved_where_the_merit_has_it(runs):
@@ -85,20 +85,6 @@ def test_data_that_cannot_be_had_are_a_sentence_too(runs, monkeypatch, error):
     monkeypatch.setattr(explore, "trace", trace)
     panel.controls["dataset"].value = "mnist"
     assert "no &lt;network&gt;" in panel.words.value
-
-
-def test_the_first_run_on_mnist_is_announced_and_no_other(monkeypatch):
-    panel, said, table = Panel(), [], explore.trace(points=1)
-
-    def trace(**_):
-        said.append(panel.words.value)
-        return table
-
-    monkeypatch.setattr(explore, "trace", trace)
-    for dataset in ("mnist", "digits", "mnist"):
-        panel.controls["dataset"].value = dataset
-    assert ["reads the data" in words for words in said] == [True, False, False]
-    assert all("running ..." in words for words in said)
 
 
 def test_reset_puts_every_control_back_and_draws_once(runs):
