@@ -1,75 +1,99 @@
 """The parts of `make bench` on small sizes: that they still run, and write what the notebook reads."""
 
-import importlib
 import subprocess
 
+import common
+import compare
+import direct
+import growth
+import kernels
 import numpy as np
 import pandas as pd
 import pytest
+import roofline
 
+from cdfsg import checksums
+from cdfsg.datasets import load
 from cdfsg.files import RECORDS, ROOT
-from cdfsg.paper.measure import speed
 from cdfsg.paper.select import select
 
 SMALL = {
-    "direct": {
-        "DATASETS": ("digits",), "DIRECT_STEPS": {"digits": 3}, "BLOCK_STEPS": 4, "REPEATS": 2, "P": 2,
-    },
-    "roofline": {
+    direct: {"DATASETS": ("digits",), "DIRECT_STEPS": {"digits": 3}, "BLOCK_STEPS": 4, "REPEATS": 2, "P": 2},
+    roofline: {
         "DATASETS": ("digits",), "LANES": (1, 2), "BATCH_SIZES": (20,), "COLUMNS": (2,), "REPEATS": 1,
         "SQUARE": 32, "LARGE": 2**16, "SMALLEST": 2**12, "RUN_FLOPS": 1e6,
     },
-    "growth": {
+    growth: {
         "VALUES": {"n": (20, 30, 40)}, "UPPER": {"n": 20}, "OTHERWISE": {}, "REPEATS": 1,
+        "BASE": growth.Sizes(n=20, N=300, p=2, batch_size=100),
     },
 }  # fmt: skip
 """What is changed of each part so that it takes a second."""
 
 
-@pytest.fixture
-def results(monkeypatch):
-    """Tables that a part would publish, by its name."""
-    found = {}
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    monkeypatch.setattr(speed, "write", lambda part, table: found.setdefault(part, table) is None or ROOT / part)
-    return found
-
-
-@pytest.mark.parametrize("part", SMALL)
-def test_a_part_of_the_benchmark_runs_and_writes_the_columns_that_are_published(part, results, monkeypatch):
-    module = importlib.import_module(part)
+@pytest.mark.parametrize("part", SMALL, ids=lambda part: part.__name__)
+def test_a_part_of_the_benchmark_runs_and_writes_the_columns_that_are_published(part, monkeypatch, tmp_path):
     for name, value in SMALL[part].items():
-        monkeypatch.setattr(module, name, value)
-    if part == "growth":
-        monkeypatch.setattr(module, "BASE", module.Sizes(n=20, N=300, p=2, batch_size=100))
-    module.main()
-    published = speed.published()[part]
-    assert list(results[part].columns) == list(published.columns)
-    kinds = {name: (results[part][name].dtype.kind, published[name].dtype.kind) for name in published}
+        monkeypatch.setattr(part, name, value)
+    monkeypatch.setattr(common, "RECORDS", tmp_path)
+    part.main()
+    file = f"speed-{part.__name__}.csv"
+    found, published = (checksums.read_csv(folder / file) for folder in (tmp_path, RECORDS))
+    assert list(found.columns) == list(published.columns)
+    kinds = {name: (found[name].dtype.kind, published[name].dtype.kind) for name in published}
     assert not {name: pair for name, pair in kinds.items() if ("O" in pair or "U" in pair) and len(set(pair)) > 1}
-    assert results[part]["machine"].nunique() == 1 and not results[part].isna().any(axis=None)
+    assert found["machine"].nunique() == 1 and not found.isna().any(axis=None)
 
 
-def test_a_beginning_of_the_data_is_as_long_as_its_minibatches(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    common = importlib.import_module("common")
+def test_a_beginning_of_the_data_is_as_long_as_its_minibatches():
     part = common.beginning(common.random_views(6, 100), steps=3, batch_size=20)
     assert part.n_samples == 60 and part.batch_indices(20, 1).shape == (3, 20)
 
 
-def test_lanes_count_for_the_steps_in_which_they_are_alive(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    direct = importlib.import_module("direct")
-    outcome = pd.Series({"stopped_at": pd.array([-1, 3, -1]).to_numpy(), "steps": 10})
-    assert direct.lane_steps(outcome) == 10 + 3 + 10
+def test_lanes_count_for_the_steps_in_which_they_are_alive():
+    result = pd.Series({"stopped_at": pd.array([-1, 3, -1]).to_numpy(), "steps": 10})
+    assert direct.lane_steps(result) == 10 + 3 + 10
+
+
+@pytest.mark.parametrize("name", ["CDFSG", "CDFSG-Ada"])
+def test_the_form_with_dense_matrices_and_the_engine_give_the_same_iterates(name, monkeypatch):
+    monkeypatch.setattr(direct, "SETTINGS", dict.fromkeys(direct.SETTINGS, (0.5, 0.05)))
+    apart = direct.agreement(name, load("synthetic"), steps=40)
+    assert apart["float64"] < 1e-12 and apart["float32"] < 1e-4
+
+
+def test_the_dense_matrices_are_those_of_the_minibatch_alone():
+    views = load("synthetic")
+    moments = direct.DenseMoments(views, np.float64)
+    for begin in (0, 30):
+        Z = views.rows(np.arange(begin, begin + 30), np.float64)
+        M, S = moments.constraint_matrix(Z), moments.cross_covariance(Z)
+        left, right = views.slices
+        np.testing.assert_allclose(M + S, Z.T @ Z / 30, atol=1e-14)
+        assert not M[left, right].any() and not S[left, left].any() and not S[right, right].any()
+
+
+@pytest.mark.parametrize(
+    "solver, flops, stored, working",
+    [
+        # n = 10, l = 4, p = 3, two lanes: a product is 2 * 4 * 10 * 6 flops; X has 60 entries, a minibatch 40.
+        ("CDFSG", 5 * 480, 80, 4 * (2 * 80 + 2 * 60)),
+        ("CDFSG-Ada", 5 * 480, 80, 4 * (2 * 80 + 6 * 60)),
+        ("Landing", 4 * 480, 40, 4 * (2 * 40 + 2 * 60)),
+    ],
+)
+def test_a_step_counts_the_products_with_the_data_and_the_least_bytes(solver, flops, stored, working):
+    work = roofline.Work(solver, n=10, batch_size=4, p=3, lanes=2)
+    assert (work.flops, work.stored_bytes, work.working_bytes) == (flops, stored, working)
+    assert work.intensity == flops / (stored + working)
+    assert work.seconds(peak=1.0, memory=1e9, cache=1e9) == flops
+    assert work.seconds(peak=1e30, memory=2.0, cache=4.0) == pytest.approx(stored / 2 + working / 4)
 
 
 CELL = {"batch_size": 20, "p": 5, "solver": "CDFSG-Ada"}
 
 
 def test_the_comparison_of_two_folders_of_records_finds_what_differs_of_them_and_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    compare = importlib.import_module("compare").compare
     runs, verdicts = (pd.read_csv(RECORDS / f"{name}.csv") for name in ("mnist-identity", "verdicts"))
     place = [runs[name] == value for name, value in CELL.items()]
     place.append(runs["status"] == "done")
@@ -87,7 +111,7 @@ def test_the_comparison_of_two_folders_of_records_finds_what_differs_of_them_and
         table.to_csv(tmp_path / folder / "mnist-identity.csv", index=False)
         verdicts.to_csv(tmp_path / folder / "verdicts.csv", index=False)
         verdicts.loc[7, "verdict"] = "another word"
-    found = compare(tmp_path / "old", tmp_path / "new")
+    found = compare.compare(tmp_path / "old", tmp_path / "new")
     numbers = found["numbers"]["largest"]
     assert numbers["all", "fval"] == pytest.approx(1e-8, rel=1e-3) and numbers["all", "fea_orth"] < 1e-3
     assert numbers["CDFSG-Ada", "pcc"] == pytest.approx(0.01 / 1.01) and numbers["CDFSG", "pcc"] == 0
@@ -97,24 +121,18 @@ def test_the_comparison_of_two_folders_of_records_finds_what_differs_of_them_and
     assert list(found["verdicts"]["verdict_new"]) == ["another word"]
 
 
-@pytest.fixture
-def kernels(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    return importlib.import_module("kernels")
-
-
-def test_the_oldest_kernel_is_there_wherever_there_is_any_and_a_name_that_nobody_knows_is_not(kernels):
+def test_the_oldest_kernel_is_there_wherever_there_is_any_and_a_name_that_nobody_knows_is_not():
     known = [kernel for kernel in kernels.KERNELS if kernels.has(kernel)]
     assert not known or known[-1] == "Prescott"
     assert not kernels.has("Abacus")
 
 
-def test_the_numerical_tests_and_notebooks_that_run_under_each_kernel_are_there(kernels):
+def test_the_numerical_tests_and_notebooks_that_run_under_each_kernel_are_there():
     paths = [*kernels.PARTS["tests"], kernels.PARTS["notebooks"][-1]]
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
-def test_a_part_that_fails_under_one_kernel_fails_the_command_and_shows_why(kernels, monkeypatch, capsys):
+def test_a_part_that_fails_under_one_kernel_fails_the_command_and_shows_why(monkeypatch, capsys):
     def told(command, *, env, **_):
         bad = env["OPENBLAS_CORETYPE"] == "Nehalem" and "notebooks" in command
         return subprocess.CompletedProcess(command, int(bad), "wrong digits\n1 failed\n" if bad else "2 passed\n", "")

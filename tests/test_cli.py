@@ -14,7 +14,7 @@ from cdfsg.files import ROOT
 from cdfsg.lock import lock
 from cdfsg.paper import archive, experiments
 from cdfsg.paper.results import claims, reasons, verdicts
-from cdfsg.paper.show import words
+from cdfsg.paper.show import summaries
 from tests.paper.fakes import TINY
 
 # Cells that the paper's table has, on data that take no time.
@@ -36,9 +36,9 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
     for module in (cli.cost, cli.data_table):
         monkeypatch.setattr(module, "publish", lambda *_: None)
-    monkeypatch.setattr(words, "ROOT", tmp_path / "root")
+    monkeypatch.setattr(summaries, "ROOT", tmp_path / "root")
     (tmp_path / "root").mkdir()
-    marks = [mark for name in ("numbers", "reasons", "claims", "theory") for mark in words.marks(name)]
+    marks = [mark for name in ("numbers", "reasons", "claims", "theory") for mark in summaries.marks(name)]
     (tmp_path / "root" / "README.md").write_text("\n".join(marks))
     monkeypatch.setattr(experiments, "QUICK", replace(TINY, solvers=("Landing",)))
     return tmp_path

@@ -51,9 +51,7 @@ if __name__ == "__main__":
         mine = table[table["solver"] == "Fourth-order"]
         words = set(mine["verdict"]) if "verdict" in mine else "-"
         print(name, len(mine), words, mine.filter(["s1", "quality", "seconds", "reproduced"]).notna().any(axis=None))
-    figures.curves(figures.trace_bands(runs), "", "pcc")
-    figures.tuned(found["tuned"], "")
-    figures.trade_off(found["trade_off"], "")
+    assert figures.colour_of("Fourth-order") == figures.SERIES["Fourth-order", "grid"]["color"]
     assert found["tuned"].set_index("solver").loc["Fourth-order", "quality"] > 0.8, "it must work"
 """
 

@@ -6,7 +6,7 @@ import pytest
 
 from cdfsg.files import NOTEBOOKS, ROOT
 from cdfsg.paper.results import claims, reasons, verdicts
-from cdfsg.paper.show import notebooks, words
+from cdfsg.paper.show import notebooks, summaries
 from cdfsg.theory import statements
 
 NAMES = [*notebooks.names(), *sorted(f"instances/{path.stem}" for path in notebooks.INSTANCES.glob("*.ipynb"))]
@@ -33,7 +33,7 @@ def test_pictures_are_drawn_inside_whatever_the_environment_says(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_ends_with_a_check_that_raises(name):
     cells = stored(name)
-    assert re.search(r"^(assert |words\.check|    raise AssertionError)", cells[-1].source, re.MULTILINE)
+    assert re.search(r"^( *assert |summaries\.check|    raise AssertionError)", cells[-1].source, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -45,12 +45,12 @@ def test_no_trace_of_the_machine_is_stored(name):
 def test_the_tables_in_the_readme_are_those_of_the_published_records(tmp_path, monkeypatch):
     copy = tmp_path / "README.md"
     copy.write_text((ROOT / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
-    monkeypatch.setattr(words, "ROOT", tmp_path)
-    monkeypatch.setattr(words, "write_atomically", lambda path, text: copy.write_text(text, encoding="utf-8"))
-    words.write_into_readme("numbers", words.overview(verdicts.read()))
-    words.write_into_readme("reasons", words.reasons_in_short(reasons.read(), verdicts.read()))
-    words.write_into_readme("claims", claims.markdown(claims.ledger()))
-    words.write_into_readme("theory", words.theory(statements.recorded().values()))
+    monkeypatch.setattr(summaries, "ROOT", tmp_path)
+    monkeypatch.setattr(summaries, "write_atomically", lambda path, text: copy.write_text(text, encoding="utf-8"))
+    summaries.write_into_readme("numbers", summaries.overview(verdicts.read()))
+    summaries.write_into_readme("reasons", summaries.reasons_in_short(reasons.read(), verdicts.read()))
+    summaries.write_into_readme("claims", claims.markdown(claims.ledger()))
+    summaries.write_into_readme("theory", summaries.theory(statements.recorded().values()))
     assert copy.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")
 
 

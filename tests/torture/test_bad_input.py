@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from unittest import mock
 
+import direct
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,7 +35,6 @@ from cdfsg.files import ROOT, write_atomically
 from cdfsg.linalg import inv_sqrt, truncated_inv_sqrt
 from cdfsg.merits import Huber, Identity, make_merit
 from cdfsg.paper.experiments import find
-from cdfsg.paper.measure import direct
 from cdfsg.paper.results.reported import load_table, tolerance_of
 from cdfsg.paper.show import notebooks
 from cdfsg.penalty import Penalty
@@ -769,7 +769,7 @@ def by_hand(name, data, X, batch_size, order, settings):
     """One pass of CDFSG, CDFSG-Ada or Landing with n-by-n matrices."""
     if name != "Landing":
         s1, s2, steps = settings["s1"], settings["s2"], data.n_samples // batch_size
-        return direct.run(SOLVERS[name](), data, X, s1, s2, batch_size, order, np.float64, steps).X
+        return direct.dense_run(SOLVERS[name](), data, X, s1, s2, batch_size, order, np.float64, steps)[0]
     blocks = np.zeros((data.n_features,) * 2)
     for view in data.slices:
         blocks[view, view] = 1

@@ -17,10 +17,10 @@ from cdfsg.datasets.mnist import CHECKSUM, FILE
 from cdfsg.files import FIGURES, NOTEBOOKS, PAPER, RECORDS, Damaged
 from cdfsg.paper import archive, compute, records, run
 from cdfsg.paper.experiments import EXPERIMENTS
-from cdfsg.paper.measure import cost, data_table, speed
+from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.results import claims, reasons, reported, verdicts
 from cdfsg.paper.run import key_of, run_jobs
-from cdfsg.paper.show import figures, notebooks, pages, site, words
+from cdfsg.paper.show import figures, notebooks, pages, site, summaries
 from cdfsg.theory import statements
 from tests.paper.fakes import TINY, fake
 
@@ -96,7 +96,7 @@ def copied(tmp_path, monkeypatch):
     for module in (cli, archive, verdicts, reasons, claims, cost, data_table, site):
         monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
     monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
-    monkeypatch.setattr(words, "ROOT", tmp_path)
+    monkeypatch.setattr(summaries, "ROOT", tmp_path)
     for module in (site, pages):
         monkeypatch.setattr(module, "FIGURES", tmp_path / "figures")
     for module in (site, notebooks):
@@ -131,14 +131,12 @@ def reader_of(name):
     known = {
         "verdicts.csv": verdicts.read, "reasons.csv": reasons.read, "claims.csv": claims.read,
         "exact.csv": lambda: archive.exact(EXPERIMENT),
-        cost.NAME: cost.published, cost.MEMORY_NAME: lambda: cost.published(cost.MEMORY_NAME),
+        cost.MEMORY_NAME: cost.published,
     }  # fmt: skip
     if name in known:
         return known[name]
     if name in kinds:
-        return lambda: data_table.read(kinds[name])
-    if name.startswith("speed-"):
-        return lambda: speed.published(archive.RECORDS)
+        return lambda: data_table.published(kinds[name])
     for experiment in EXPERIMENTS.values():
         if name in (f"{experiment.name}.csv", f"{experiment.name}-curves.csv", archive.INDEX, archive.TIMES):
             return lambda: archive.runs_of(experiment)

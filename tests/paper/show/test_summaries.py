@@ -6,7 +6,7 @@ import pytest
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.results.reported import INAPPLICABLE
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, verdicts
-from cdfsg.paper.show import words
+from cdfsg.paper.show import summaries
 from cdfsg.theory.statements import Recorded
 from tests.paper.fakes import TINY, fake
 from tests.paper.results.test_verdicts import runs_of
@@ -21,7 +21,7 @@ def complete():
 
 def test_the_counts_of_verdicts_add_up_per_solver(complete):
     table = verdicts(EXPERIMENT, complete)
-    counts = words.count_verdicts(table)
+    counts = summaries.count_verdicts(table)
     assert counts.sum(axis=1).to_dict() == table["solver"].value_counts().to_dict()
     assert list(counts.columns) == [word for word in VERDICTS if word in set(table["verdict"])]
     landing = table.query("solver == 'Landing' and verdict == 'diverged-paper'")
@@ -32,7 +32,7 @@ def test_the_summary_says_how_many_numbers_match_and_how_many_rows_are_attained(
     table = verdicts(EXPERIMENT, complete)
     ours = table[table["solver"].isin(["CDFSG", "CDFSG-Ada"]) & (table["quantity"] != "time_s")]
     good = int(ours["verdict"].isin(["match", "better"]).sum())
-    said = words.summary(EXPERIMENT, table, complete)
+    said = summaries.summary(EXPERIMENT, table, complete)
     assert f"{good} of 80 match or better" in said and "ta:pcctimemn: 136 printed numbers, 56 dashes" in said
     attained = attainability(EXPERIMENT, complete)["attainable"].sum()
     assert f"a grid point attains: {attained} of 16" in said
@@ -40,21 +40,21 @@ def test_the_summary_says_how_many_numbers_match_and_how_many_rows_are_attained(
 
 def test_a_summary_of_runs_that_cover_no_printed_row_has_none_attained():
     part = replace(EXPERIMENT, batch_sizes=(25,), trace_batch_size=25)
-    runs = fake(*part.first_stage(), *part.second_stage({}), pcc=0.5, fea=5.0)
-    said = words.summary(part, verdicts(part, runs), runs)
+    runs = fake(*part.jobs(part.stages()), pcc=0.5, fea=5.0)
+    said = summaries.summary(part, verdicts(part, runs), runs)
     assert "0 of 80 match or better" in said and "attains: 0 of 0" in said
 
 
 def test_an_experiment_that_the_paper_does_not_have_is_summed_up_without_a_judgement():
-    runs = fake(*TINY.first_stage())
-    said = words.summary(TINY, verdicts(TINY, runs), runs)
+    runs = fake(*TINY.jobs(TINY.stages()))
+    said = summaries.summary(TINY, verdicts(TINY, runs), runs)
     assert said == f"digits-identity: {len(runs)} records; the paper has no table to judge them by"
-    words.check(TINY, verdicts(TINY, runs), runs)
+    summaries.check(TINY, verdicts(TINY, runs), runs)
 
 
 def test_the_ledger_counts_every_judged_number_once(complete):
     table = verdicts(EXPERIMENT, complete)
-    lines = words.ledger(table).splitlines()
+    lines = summaries.ledger(table).splitlines()
     assert lines[0].startswith("| table | solver | numbers | match |") and len(lines) == 2 + 4
     for line in lines[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -68,7 +68,7 @@ def test_the_ledger_counts_every_judged_number_once(complete):
 def test_the_overview_counts_every_comparable_number_once(complete):
     table = verdicts(EXPERIMENT, complete)
     compared = table[(table["verdict"] != "not-comparable") & (table["flag"] != INAPPLICABLE)]
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in words.overview(table).splitlines()[2:]]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in summaries.overview(table).splitlines()[2:]]
     assert [line[:2] for line in lines] == [
         ["MNIST, identity merit", "CDFSG and CDFSG-Ada"], ["MNIST, identity merit", "competitors"],
     ]  # fmt: skip
@@ -83,27 +83,27 @@ def test_the_overview_counts_every_comparable_number_once(complete):
 
 def test_the_numbers_that_differ_are_counted_with_and_without_a_reason():
     table = pd.DataFrame({"table": list("aabb"), "reason": ["norm", "norm; grid point", "unexplained", "norm"]})
-    said = words.reasons_in_short(table, pd.DataFrame({"table": ["a", "b"], "provenance": ["original", "derived"]}))
+    said = summaries.reasons_in_short(table, pd.DataFrame({"table": ["a", "b"], "provenance": ["original", "derived"]}))
     assert said.startswith("Of the 4 numbers") and "(2 on derived data)" in said
     assert "\n3 may differ" in said and said.endswith("; 1 are unexplained.")
 
 
 def test_the_overview_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete):
-    monkeypatch.setattr(words, "ROOT", tmp_path)
-    begin, end = words.marks("numbers")
+    monkeypatch.setattr(summaries, "ROOT", tmp_path)
+    begin, end = summaries.marks("numbers")
     (tmp_path / "README.md").write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
     table = verdicts(EXPERIMENT, complete)
     for _ in range(2):
-        words.write_into_readme("numbers", words.overview(table))
-        expected = f"before\n{begin}\n{words.overview(table)}\n{end}\nafter\n"
+        summaries.write_into_readme("numbers", summaries.overview(table))
+        expected = f"before\n{begin}\n{summaries.overview(table)}\n{end}\nafter\n"
         assert (tmp_path / "README.md").read_text(encoding="utf-8") == expected
 
 
 def test_a_readme_without_the_marks_is_refused_with_the_lines_to_put_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(words, "ROOT", tmp_path)
+    monkeypatch.setattr(summaries, "ROOT", tmp_path)
     (tmp_path / "README.md").write_text("nothing")
     with pytest.raises(ValueError, match="<!-- claims, written by .* put them back"):
-        words.write_into_readme("claims", "text")
+        summaries.write_into_readme("claims", "text")
 
 
 @pytest.mark.parametrize(
@@ -116,20 +116,20 @@ def test_a_readme_without_the_marks_is_refused_with_the_lines_to_put_back(tmp_pa
 )
 def test_records_that_are_not_sound_fail_the_check(complete, change, said):
     good = complete.assign(pcc=1.0, pcc_post=1.0, pcc_orth=1.0, fea=0.0, fea_post=0.0, fea_orth=0.0)
-    words.check(EXPERIMENT, verdicts(EXPERIMENT, good), good)
+    summaries.check(EXPERIMENT, verdicts(EXPERIMENT, good), good)
     bad = good.assign(**change)
     with pytest.raises(AssertionError, match=said):
-        words.check(EXPERIMENT, verdicts(EXPERIMENT, bad), bad)
+        summaries.check(EXPERIMENT, verdicts(EXPERIMENT, bad), bad)
 
 
 def test_a_printed_number_without_a_verdict_fails_the_check(complete):
     good = complete.assign(pcc=1.0, pcc_post=1.0, pcc_orth=1.0, fea=0.0, fea_post=0.0, fea_orth=0.0)
     with pytest.raises(AssertionError, match="not every printed number"):
-        words.check(EXPERIMENT, verdicts(EXPERIMENT, good).iloc[1:], good)
+        summaries.check(EXPERIMENT, verdicts(EXPERIMENT, good).iloc[1:], good)
 
 
 def test_the_statements_of_the_theory_are_counted_by_their_verdict():
     rows = [Recorded("a", "Section 1", "One.", "holds"), Recorded("b", "Section 2", "Two.", "false")]
-    assert words.theory(rows).splitlines() == [
+    assert summaries.theory(rows).splitlines() == [
         "* 1 of 2: holds", "* 0 of 2: holds after a correction", "* 1 of 2: false",
     ]  # fmt: skip
