@@ -1,8 +1,11 @@
+import base64
+import io
 import os
 
 import nbformat
 import papermill
 import pytest
+from PIL import Image, ImageDraw
 
 from cdfsg.files import NOTEBOOKS, Damaged
 from cdfsg.paper.show import notebooks
@@ -70,14 +73,7 @@ def test_executed_twice_in_place_a_notebook_has_its_results_and_the_same_bytes(f
     execute("tale")
     assert path.read_bytes() == first and left(folder) == ["tale.ipynb"]
     assert path.stat().st_mode & 0o777 == 0o644
-    for trace in (
-        str(folder),
-        "papermill",
-        "duration",
-        '"execution":',
-        "to stderr",
-        "scrolled",
-    ):
+    for trace in (str(folder), "papermill", "duration", '"execution":', "to stderr", "scrolled"):
         assert trace not in first.decode(), trace
 
 
@@ -118,6 +114,25 @@ def test_printed_text_is_stored_in_one_piece_wherever_the_kernel_cut_it():
     assert [out.get("text", "picture") for out in found.outputs] == ["one\ntwo\n", "picture", "three"]
 
 
+@pytest.mark.parametrize("shift, level, same", [(0, 0, True), (0, 30, True), (0, 60, False), (1, 0, False)])
+def test_a_stored_picture_gives_way_only_to_one_that_looks_different(tmp_path, shift, level, same):
+    def saved(shift, level):
+        picture, buffer = Image.new("RGB", (60, 40), "white"), io.BytesIO()
+        ImageDraw.Draw(picture).line((5 + shift, 5, 50 + shift, 30), fill=(level, 100, 200))
+        picture.save(buffer, "PNG")
+        data = {"image/png": base64.b64encode(buffer.getvalue()).decode()}
+        cell = nbformat.v4.new_code_cell("plot", outputs=[nbformat.v4.new_output("display_data", data=data)])
+        return nbformat.v4.new_notebook(cells=[cell])
+
+    stored = [saved(0, 0), saved(shift, level)]
+    for notebook in stored:
+        notebooks._settle_pictures(notebook, tmp_path / "x.ipynb")
+        nbformat.write(notebook, tmp_path / "x.ipynb")
+    first, second = (notebook.cells[0].outputs[0].data["image/png"] for notebook in stored)
+    assert (first == second) == same
+    assert Image.open(io.BytesIO(base64.b64decode(first))).mode == "P"
+
+
 def test_a_panel_is_stored_as_its_picture_since_a_widget_needs_its_kernel():
     data = {notebooks.WIDGET: {"model_id": "abc"}, "image/png": "AAAA", "text/plain": "A panel"}
     outputs = [nbformat.v4.new_output("execute_result", data=data), nbformat.v4.new_output("stream", text="abc")]
@@ -141,8 +156,6 @@ def test_a_notebook_that_jupyterlab_saved_is_read_as_the_one_that_was_stored(nam
     nbformat.write(notebook, saved)
     assert saved.read_bytes() != path.read_bytes()
     assert notebooks.stored(saved) == notebooks.stored(path)
-
-
 
 @pytest.mark.parametrize("text", ["{}", "[]", "{", '{"nbformat": 4, "nbformat_minor": 5, "cells": [CELL]}'])
 def test_a_file_that_is_no_notebook_is_refused_with_the_way_back(folder, text):

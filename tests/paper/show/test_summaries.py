@@ -40,13 +40,13 @@ def test_the_summary_says_how_many_numbers_match_and_how_many_rows_are_attained(
 
 def test_a_summary_of_runs_that_cover_no_printed_row_has_none_attained():
     part = replace(EXPERIMENT, batch_sizes=(25,), trace_batch_size=25)
-    runs = fake(*part.jobs(part.stages()), pcc=0.5, fea=5.0)
+    runs = fake(*part.jobs(), pcc=0.5, fea=5.0)
     said = summaries.summary(part, verdicts(part, runs), runs)
     assert "0 of 80 match or better" in said and "attains: 0 of 0" in said
 
 
 def test_an_experiment_that_the_paper_does_not_have_is_summed_up_without_a_judgement():
-    runs = fake(*TINY.jobs(TINY.stages()))
+    runs = fake(*TINY.jobs())
     said = summaries.summary(TINY, verdicts(TINY, runs), runs)
     assert said == f"digits-identity: {len(runs)} records; the paper has no table to judge them by"
     summaries.check(TINY, verdicts(TINY, runs), runs)
