@@ -30,15 +30,15 @@ VARIED = {"n": (200, 400, 800, 1600, 3200, 6400, 12800), "batch_size": (20, 50, 
 """Sizes at which memory is measured: one varies, the others stay."""
 MEMORY_NAME = "cost-memory.csv"
 
-TERMS: dict[str, Callable[[int, int, int, int], int]] = {
-    "l n p": lambda m, n, size, p: size * n * p,
-    "n p^2": lambda m, n, size, p: n * p**2,
-    "m l p^2": lambda m, n, size, p: m * size * p**2,
-    "p^3": lambda m, n, size, p: p**3,
-    "n p": lambda m, n, size, p: n * p,
-    "m l p": lambda m, n, size, p: m * size * p,
-    "m (m-1) l p": lambda m, n, size, p: m * (m - 1) * size * p,
-    "p^2": lambda m, n, size, p: p**2,
+TERMS: dict[str, Callable[..., int]] = {
+    "l n p": lambda m, n, batch_size, p: batch_size * n * p,
+    "n p^2": lambda m, n, batch_size, p: n * p**2,
+    "m l p^2": lambda m, n, batch_size, p: m * batch_size * p**2,
+    "p^3": lambda m, n, batch_size, p: p**3,
+    "n p": lambda m, n, batch_size, p: n * p,
+    "m l p": lambda m, n, batch_size, p: m * batch_size * p,
+    "m (m-1) l p": lambda m, n, batch_size, p: m * (m - 1) * batch_size * p,
+    "p^2": lambda m, n, batch_size, p: p**2,
 }
 """Monomials that a count is made of, largest first for the paper's sizes."""
 ORACLES = {"O_C": 2, "O_grad_f": 1, "O_grad_C": 1}
@@ -46,7 +46,8 @@ ORACLES = {"O_C": 2, "O_grad_f": 1, "O_grad_C": 1}
 PARTS = (*ORACLES, "products", "entrywise")
 """What a step does: ask the oracles, multiply tall matrices by p-by-p ones, pass over the entries of X and Y."""
 FORMULA, TEXTBOOK = "the paper's formula", "CDFSG, textbook"
-FORMS = {CDFSG.name: CDFSG, CDFSGAda.name: CDFSGAda, TEXTBOOK: None}
+SOLVERS: dict[str, type[CDFSG]] = {CDFSG.name: CDFSG, CDFSGAda.name: CDFSGAda}
+FORMS = (*SOLVERS, TEXTBOOK)
 """What is counted. The textbook form is Algorithm 1 as the paper's table counts it: every oracle by itself, and
 products of n-by-p matrices. The solver shares scores between oracles and multiplies them in place of those matrices."""
 STEP: dict[tuple[str, str], dict[str, str]] = {
@@ -136,8 +137,8 @@ def totals(p: int) -> pd.DataFrame:
     rows = []
     for sizes, batch_size in product(SIZES.values(), BATCH_SIZES):
         at = {"n": sum(sizes), "m": len(sizes), "batch_size": batch_size}
-        counted = {solver: _by_part(solver, p=p, **at) for solver in FORMS}
-        printed = sum(_value(*pair, p=p, **at) for pair in zip(algebra["term"], algebra["coefficient"], strict=True))
+        counted = {solver: _by_part(solver, {**at, "p": p}) for solver in FORMS}
+        printed = sum(int(row.coefficient) * TERMS[row.term](**at, p=p) for row in algebra.itertuples())
         counted[FORMULA] = counted[TEXTBOOK] | {"products": printed, "entrywise": 0}
         rows += [
             {**at, "solver": solver, "part": part, "multiplications": parts[part]}
@@ -162,17 +163,13 @@ def break_even(m: int, n: int) -> float:
     return terms_of(forms[TEXTBOOK])["n p^2"] * n / (terms_of(forms[CDFSG.name])["m l p^2"] * m)
 
 
-def _value(term: str, count: float, **sizes: int) -> int:
-    return int(count) * TERMS[term](sizes["m"], sizes["n"], sizes["batch_size"], sizes["p"])
-
-
-def _by_part(solver: str, **sizes: int) -> dict[str, int]:
+def _by_part(solver: str, sizes: dict[str, int]) -> dict[str, int]:
     """Multiplications of a step by `PARTS`."""
     found = dict.fromkeys(PARTS, 0)
     for (_, part), forms in STEP.items():
         for term, count in terms_of(forms[solver]).items():
             algebra = "entrywise" if term in ("n p", "p^2") else "products"
-            found[algebra if part == "algebra" else part] += _value(term, count, **sizes)
+            found[algebra if part == "algebra" else part] += count * TERMS[term](**sizes)
     return found
 
 
@@ -220,7 +217,7 @@ def memories(settings: Iterable[tuple[str, int, int, int]]) -> pd.DataFrame:
     """`memory` of each solver, n, l and p."""
     return pd.DataFrame(
         [
-            {"solver": name, "m": 2, "n": n, "batch_size": size, "p": p, **memory(FORMS[name](), n, size, p)}
+            {"solver": name, "m": 2, "n": n, "batch_size": size, "p": p, **memory(SOLVERS[name](), n, size, p)}
             for name, n, size, p in settings
         ]
     )
@@ -229,8 +226,8 @@ def memories(settings: Iterable[tuple[str, int, int, int]]) -> pd.DataFrame:
 def memory_settings() -> list[tuple[str, int, int, int]]:
     """Two views; n, l and p vary one at a time."""
     points = [MIDDLE | {name: value} for name, values in VARIED.items() for value in values]
-    distinct = list(dict.fromkeys(tuple(point.values()) for point in points))
-    return [(name, *point) for name in (CDFSG.name, CDFSGAda.name) for point in distinct]
+    distinct = dict.fromkeys((point["n"], point["batch_size"], point["p"]) for point in points)
+    return [(name, *point) for name in SOLVERS for point in distinct]
 
 
 def lines(table: pd.DataFrame, along: str) -> pd.DataFrame:

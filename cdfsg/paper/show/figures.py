@@ -35,25 +35,15 @@ SERIES |= {
     for solver, colour in zip(OTHERS, cycle(("#CC79A7", "#E69F00", "#56B4E9", "#F0E442")), strict=False)
 }
 VERDICT_COLOURS = {
-    "match": "#bfe3c8",
-    "better": "#8fc7e8",
-    "worse": "#f5b9a6",
-    "diverged-both": "#d9e8d0",
-    "diverged-ours": "#e8998d",
-    "diverged-paper": "#f3d9a4",
-    "not-comparable": "#eeeeee",
-}
+    "match": "#bfe3c8", "better": "#8fc7e8", "worse": "#f5b9a6", "diverged-both": "#d9e8d0",
+    "diverged-ours": "#e8998d", "diverged-paper": "#f3d9a4", "not-comparable": "#eeeeee",
+}  # fmt: skip
 QUALITY = {"pcc": "PCC", "fval": "Fval / bound of feasible points"}
 """What a rule for step sizes maximises, by what a table prints."""
 STYLE = {
-    "svg.hashsalt": "cdfsg",
-    "svg.fonttype": "path",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "figure.dpi": 100,
-    "savefig.dpi": 100,
-}
+    "svg.hashsalt": "cdfsg", "svg.fonttype": "path", "font.size": 9, "figure.dpi": 100, "savefig.dpi": 100,
+    "axes.spines.top": False, "axes.spines.right": False,
+}  # fmt: skip
 ROUNDOFF = 1e-12
 """Plotted numbers up to here are zero."""
 LAST_DIGIT = 1.1e-5
@@ -63,9 +53,6 @@ _LONG = re.compile(r"(?<![#\w.-])-?\d+\.\d{3,}(?:e[-+]?\d+)?")
 _HASH = re.compile(r"\b[a-z][0-9a-f]{10}\b")
 _POINT = 0.011
 """Difference, in points, up to which two places in a picture are the same one; they are rounded to 0.01."""
-
-
-# --- files -----------------------------------------------------------------------------------------------
 
 
 def show(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
@@ -85,10 +72,9 @@ def png(figure: Figure) -> bytes:
 
 
 def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
-    """Write ``name.csv`` and ``name.svg``, unless those that are there differ by rounding alone.
+    """Write ``name.csv`` and ``name.svg``, unless those that are there differ by the rounding of another processor.
 
-    Processors and builds of numpy round differently. Numbers are rounded to six digits; a change in the last of them,
-    or of a line by a hundredth of a point, is no new figure.
+    That is a change in the last of six digits, or of a line by a hundredth of a point.
     """
     table = numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     with plt.rc_context(STYLE):
@@ -132,9 +118,6 @@ def _text(path: Path) -> str:
         return ""
 
 
-# --- shared parts of plots -------------------------------------------------------------------------------
-
-
 def colour_of(solver: str) -> str:
     """Colour of a solver, whatever its variant."""
     return str(SERIES[solver, headline_variant(solver)]["color"])
@@ -149,14 +132,7 @@ def panels(rows: int, columns: int, width: float = 0, height: float = 0, **share
 def quality_panels(
     table: pd.DataFrame, ylabel: str, by: str = "p", x: str = "batch_size", sharey: str = "row"
 ) -> tuple[Figure, list[tuple[Sequence[Axes], pd.DataFrame]]]:
-    """A figure with quality above the feasibility violation, and a column of the two for each value of `by`.
-
-    Returns
-    -------
-    figure : Figure
-    columns : list
-        For each value the two panels and the rows of the table that belong there.
-    """
+    """A figure with quality above the feasibility violation, and for each value of `by` the two panels and its rows."""
     values = sorted(table[by].unique()) if by == "p" else list(dict.fromkeys(table[by]))
     figure, axes = panels(2, len(values), sharex=True, sharey=sharey)
     for axis, value in zip(axes[0], values, strict=True):
@@ -165,23 +141,17 @@ def quality_panels(
         if x == "batch_size":
             batch_size_axis(axis, table[x])
         axis.grid(alpha=0.25)
-    if x == "samples":
-        for axis in axes[1]:
-            axis.set_xlabel("samples seen in the pass")
+    for axis in axes[1] if x == "samples" else ():
+        axis.set_xlabel("samples seen in the pass")
     axes[0, 0].set_ylabel(ylabel)
     axes[1, 0].set_ylabel("feasibility violation")
     return figure, [(column, table[table[by] == value]) for column, value in zip(axes.T, values, strict=True)]
 
 
 def lines(
-    axes: Iterable[Axes],
-    table: pd.DataFrame,
-    x: str,
-    columns: Iterable[str],
-    styles: Mapping[Any, Mapping[str, Any]] = SERIES,
-    by: str | Sequence[str] = ("solver", "variant"),
-    **options: Any,
-) -> None:
+    axes: Iterable[Axes], table: pd.DataFrame, x: str, columns: Iterable[str],
+    styles: Mapping[Any, Mapping[str, Any]] = SERIES, by: str | tuple[str, ...] = ("solver", "variant"), **options: Any,
+) -> None:  # fmt: skip
     """Draw one column of the table into each panel, a line per key of `styles`; keys without numbers are left out."""
     groups = {key: group.sort_values(x) for key, group in table.groupby(by if isinstance(by, str) else list(by))}
     for axis, column in zip(axes, columns, strict=True):
@@ -213,17 +183,10 @@ def finish(figure: Figure, title: str, handles: Sequence[Any] | None = None) -> 
     return figure
 
 
-# --- curves and verdicts ---------------------------------------------------------------------------------
-
-
 def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
-    """Median, lowest and highest value over the runs along the pass.
+    """Median, lowest and highest value over the runs along the pass, a row per series, point and quantity.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``p, solver, variant, samples, quantity, median, low, high, bound, runs, diverged``; runs that diverged
-        before a point do not enter there, and `diverged` counts them.
+    Runs that diverged before a point do not enter there; the column `diverged` counts them.
     """
     keys, quantities = ["p", "solver", "variant", "samples"], ["pcc", "fea", "fval"]
     table = runs[runs["role"] == "trace"].melt([*keys, "bound"], quantities, "quantity")

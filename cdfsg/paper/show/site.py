@@ -32,26 +32,15 @@ _MATHJAX = "sphinx-mathjax-offline"
 
 
 def build(target: Path = SITE) -> Path:
-    """Build the report; a target that exists is replaced once the new one is complete.
+    """Build the report, and return its front page; a target that exists is replaced once the new one is complete.
 
-    Returns
-    -------
-    Path
-        The front page.
-
-    Raises
-    ------
-    ValueError
-        If Sphinx warns or fails; the message is its own.
-    FileNotFoundError
-        If Sphinx is not installed, or records are missing.
+    Raises ValueError with the words of Sphinx if it warns or fails.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".report-", ignore_cleanup_errors=True) as scratch:
         source, made = Path(scratch) / "source", Path(scratch) / "html"
         write_sources(source)
-        command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", f"{scratch}/doctrees"]
-        command += [str(source), str(made)]
+        command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", f"-d{scratch}/doctrees", source, made]
         done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
         if done.returncode:
             words = done.stderr.replace(f"{source}/", "").rstrip()

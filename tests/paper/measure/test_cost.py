@@ -25,7 +25,8 @@ class Counted(np.ndarray):
     def __array_ufunc__(self, ufunc, method, *inputs, out=(), **options):
         shapes = [np.asarray(value).shape for value in inputs]
         if ufunc is np.matmul:
-            Counted.total += prod(np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2])) * prod(shapes[0][-2:]) * shapes[1][-1]
+            (*left, rows, inner), (*right, _, columns) = shapes
+            Counted.total += prod(np.broadcast_shapes(tuple(left), tuple(right))) * rows * inner * columns
         elif ufunc in (np.multiply, np.divide, np.sqrt):
             Counted.total += prod(np.broadcast_shapes(*shapes))
         plain = [value.view(np.ndarray) if isinstance(value, Counted) else value for value in (*inputs, *out)]

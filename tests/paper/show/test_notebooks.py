@@ -61,10 +61,6 @@ def test_parameters_without_an_output_of_their_own_are_refused_and_the_notebook_
     assert (folder / "tale.ipynb").read_bytes() == before and left(folder) == ["tale.ipynb"]
 
 
-def test_a_notebook_that_does_not_exist_is_named(folder):
-    with pytest.raises(ValueError, match="no notebook 'tail'; known notebooks: tale"):
-        execute("tail", {"word": "other"}, folder / "out.ipynb")
-
 
 def test_executed_twice_in_place_a_notebook_has_its_results_and_the_same_bytes(folder):
     path = folder / "tale.ipynb"

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pandas as pd
 import pytest
 
@@ -8,7 +6,6 @@ from cdfsg.paper.results.reported import INAPPLICABLE
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, verdicts
 from cdfsg.paper.show import summaries
 from cdfsg.theory.statements import Recorded
-from tests.paper.fakes import TINY, fake
 from tests.paper.results.test_verdicts import runs_of
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
@@ -17,15 +14,6 @@ EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
 @pytest.fixture(scope="module")
 def complete():
     return runs_of()
-
-
-def test_the_counts_of_verdicts_add_up_per_solver(complete):
-    table = verdicts(EXPERIMENT, complete)
-    counts = summaries.count_verdicts(table)
-    assert counts.sum(axis=1).to_dict() == table["solver"].value_counts().to_dict()
-    assert list(counts.columns) == [word for word in VERDICTS if word in set(table["verdict"])]
-    landing = table.query("solver == 'Landing' and verdict == 'diverged-paper'")
-    assert counts.loc["Landing", "diverged-paper"] == len(landing) > 0
 
 
 def test_the_summary_says_how_many_numbers_match_and_how_many_rows_are_attained(complete):
@@ -38,18 +26,6 @@ def test_the_summary_says_how_many_numbers_match_and_how_many_rows_are_attained(
     assert f"a grid point attains: {attained} of 16" in said
 
 
-def test_a_summary_of_runs_that_cover_no_printed_row_has_none_attained():
-    part = replace(EXPERIMENT, batch_sizes=(25,), trace_batch_size=25)
-    runs = fake(*part.jobs(), pcc=0.5, fea=5.0)
-    said = summaries.summary(part, verdicts(part, runs), runs)
-    assert "0 of 80 match or better" in said and "attains: 0 of 0" in said
-
-
-def test_an_experiment_that_the_paper_does_not_have_is_summed_up_without_a_judgement():
-    runs = fake(*TINY.jobs())
-    said = summaries.summary(TINY, verdicts(TINY, runs), runs)
-    assert said == f"digits-identity: {len(runs)} records; the paper has no table to judge them by"
-    summaries.check(TINY, verdicts(TINY, runs), runs)
 
 
 def test_the_ledger_counts_every_judged_number_once(complete):
