@@ -40,7 +40,8 @@ def build(target: Path = SITE) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".report-", ignore_cleanup_errors=True) as scratch:
         source, made = Path(scratch) / "source", Path(scratch) / "html"
         write_sources(source)
-        command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", f"-d{scratch}/doctrees", source, made]
+        command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", f"-d{scratch}/doctrees"]
+        command += [str(source), str(made)]
         done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
         if done.returncode:
             words = done.stderr.replace(f"{source}/", "").rstrip()

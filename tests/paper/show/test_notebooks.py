@@ -53,15 +53,6 @@ def test_a_parameter_that_the_notebook_does_not_have_is_refused_with_those_it_ha
     assert left(folder) == ["tale.ipynb"]
 
 
-@pytest.mark.parametrize("output", [None, "tale.ipynb"])
-def test_parameters_without_an_output_of_their_own_are_refused_and_the_notebook_stays(folder, output):
-    before = (folder / "tale.ipynb").read_bytes()
-    with pytest.raises(ValueError, match="needs an output of its own"):
-        execute("tale", {"word": "other"}, output and folder / output)
-    assert (folder / "tale.ipynb").read_bytes() == before and left(folder) == ["tale.ipynb"]
-
-
-
 def test_executed_twice_in_place_a_notebook_has_its_results_and_the_same_bytes(folder):
     path = folder / "tale.ipynb"
     assert execute("tale") == path and printed(path) == ["good 3\n"]

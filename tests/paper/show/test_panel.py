@@ -1,4 +1,5 @@
 import base64
+from unittest import mock
 
 import matplotlib.pyplot as plt
 import pytest
@@ -54,14 +55,8 @@ def test_the_sliders_of_settings_are_those_of_the_chosen_solver(runs):
         assert tuple(slider.description for slider in panel._of_solver.children) == SOLVERS[name].settings
         assert runs[-1]["settings"] == explore.defaults(name)
         assert panel.controls["shared"].disabled == (SOLVERS[name].samples_per_step == 1)
+        assert panel.controls["mu"].disabled  # the identity merit has none
         assert ("another constraint" in panel.words.value) == (not SOLVERS[name].joint_constraint)
-
-
-def test_mu_can_be_moved_where_the_merit_has_it(runs):
-    panel = Panel()
-    assert panel.controls["mu"].disabled
-    panel.controls["merit"].value = "huber"
-    assert not panel.controls["mu"].disabled
 
 
 def test_what_a_solver_refuses_is_a_sentence_in_place_of_the_picture(runs):
@@ -78,11 +73,7 @@ def test_what_a_solver_refuses_is_a_sentence_in_place_of_the_picture(runs):
 @pytest.mark.parametrize("error", [DownloadError("no <network>"), OSError("no <network>")])
 def test_data_that_cannot_be_had_are_a_sentence_too(runs, monkeypatch, error):
     panel = Panel()
-
-    def trace(**_):
-        raise error
-
-    monkeypatch.setattr(explore, "trace", trace)
+    monkeypatch.setattr(explore, "trace", mock.Mock(side_effect=error))
     panel.controls["dataset"].value = "mnist"
     assert "no &lt;network&gt;" in panel.words.value
 
