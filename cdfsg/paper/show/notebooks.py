@@ -134,12 +134,12 @@ def _settle_pictures(notebook: "NotebookNode", old: Path) -> None:
     except (FileNotFoundError, Damaged):
         before = []
     for number, out in enumerate(_pictures(notebook)):
-        picture = _opened(out)
-        if number < len(before) and _look_alike(picture, _opened(before[number])):
+        picture, old_one = _opened(out), _opened(before[number]) if number < len(before) else None
+        if old_one and old_one.mode == "P" and _look_alike(picture.convert("RGB"), old_one.convert("RGB")):
             out["image/png"] = before[number]["image/png"]
         else:
             buffer = io.BytesIO()
-            picture.quantize(COLOURS, dither=0).save(buffer, "PNG", optimize=True)
+            picture.convert("RGB").quantize(COLOURS, dither=0).save(buffer, "PNG", optimize=True)
             out["image/png"] = base64.b64encode(buffer.getvalue()).decode()
 
 
@@ -151,7 +151,7 @@ def _pictures(notebook: "NotebookNode") -> "list[NotebookNode]":
 def _opened(data: "NotebookNode") -> "Image":
     from PIL import Image
 
-    return Image.open(io.BytesIO(base64.b64decode(data["image/png"]))).convert("RGB")
+    return Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
 
 
 def _look_alike(one: "Image", other: "Image") -> bool:
