@@ -15,6 +15,7 @@ import pandas as pd
 
 from cdfsg import checksums
 from cdfsg.linalg import Array
+from cdfsg.paper.archive import INDEX
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.select import METRICS, select
 
@@ -42,8 +43,8 @@ def compare(old: Path, new: Path) -> dict[str, pd.DataFrame]:
     differs, that only one folder has, or with a number that differs by more than `LIMIT`, and why; ``settings`` and
     ``verdicts``, what differs of them.
     """
-    names = sorted({path.name for path in old.glob("*.csv")} & {path.name for path in new.glob("*.csv")})
-    pairs = {name: (_read(old / name), _read(new / name)) for name in names}
+    names = sorted({path.name for path in old.glob("*.csv")} & {path.name for path in new.glob("*.csv")} - {INDEX})
+    pairs = {name: (read(old / name), read(new / name)) for name in names}
     records = {name: pair for name, pair in pairs.items() if "role" in pair[0]}
     how = {"on": RUN, "how": "outer", "suffixes": ("_old", "_new"), "indicator": True, "validate": "1:1"}
     joined = pd.concat([pd.merge(*pair, **how).assign(file=name) for name, pair in records.items()], ignore_index=True)
@@ -63,9 +64,15 @@ def compare(old: Path, new: Path) -> dict[str, pd.DataFrame]:
     }
 
 
-def _read(path: Path) -> pd.DataFrame:
-    """A table; of records the columns that are compared, empty where there is no such setting."""
-    table = pd.read_csv(path)
+def read(path: Path) -> pd.DataFrame:
+    """A table; of records the columns that are compared, empty where there is no such setting.
+
+    What the rows of a job share stands in the folder's index; records of before there was one have it in each row.
+    """
+    table, index = pd.read_csv(path), path.with_name(INDEX)
+    if index.exists() and "key" in table and "role" not in table:
+        jobs = pd.read_csv(index)
+        table = table.merge(jobs[jobs["file"] == path.name], on="key", how="left")
     return table.reindex(columns=[*RUN, "status", *NUMBERS]) if "role" in table else table
 
 
@@ -122,9 +129,7 @@ if __name__ == "__main__":
     given = parser.parse_args()
     parts = compare(given.old, given.new)
     if given.list:
-        run = [name for name in RUN if name != "samples"]
-        once = parts["runs"].sort_values("apart").drop_duplicates(run, keep="last")
-        listed = once.sort_index().to_csv(index=False, float_format="%.6g", lineterminator="\n")
-        checksums.write(given.list, listed)
+        once = parts["runs"].sort_values("apart").drop_duplicates(RUN[:-1], keep="last")  # of a curve one point
+        checksums.write(given.list, once.sort_index().to_csv(index=False, float_format="%.6g", lineterminator="\n"))
     for title, found in parts.items():
         print(f"\n{title}: {len(found)}\n{found.to_string(float_format='{:.3g}'.format)}")

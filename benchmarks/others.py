@@ -83,9 +83,6 @@ def methods() -> list[tuple[str, str, Callable[[], list[Point]], int]]:
     return listed
 
 
-# --- the methods -----------------------------------------------------------------------------------------
-
-
 def engine(name: str, setting: tuple[float, ...]) -> list[Point]:
     """A solver of this package; the mean of the data is on the clock, as the others centre on theirs."""
     views, points = fresh_views(), []
@@ -179,9 +176,6 @@ def sklearn_cca() -> list[Point]:
     return [Point(1, seconds, np.concatenate([model.x_rotations_, model.y_rotations_]))]
 
 
-# --- evaluation ------------------------------------------------------------------------------------------
-
-
 def fresh_views() -> Views:
     """The data without what is kept of them: mean and covariance are computed anew."""
     return views_of(DATASET).with_centring(True)
@@ -203,10 +197,8 @@ def pcc(X: Array) -> float:
 def curve(method: str, setting: str, runs: list[list[Point]]) -> list[dict[str, object]]:
     """The points of a method; its runs differ in the seconds only, of which the median is kept."""
     return [
-        {
-            "method": method, "setting": setting, "passes": same[0].passes, "pcc": pcc(same[0].X),
-            "seconds": statistics.median(point.seconds for point in same), "repeats": len(runs),
-        }
+        {"method": method, "setting": setting, "passes": same[0].passes, "pcc": pcc(same[0].X),
+         "seconds": statistics.median(point.seconds for point in same), "repeats": len(runs)}
         for same in zip(*runs, strict=True)
     ]  # fmt: skip
 

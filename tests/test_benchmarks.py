@@ -15,6 +15,7 @@ import roofline
 from cdfsg import checksums
 from cdfsg.datasets import load
 from cdfsg.files import RECORDS, ROOT
+from cdfsg.paper.records import JOB
 from cdfsg.paper.select import select
 
 SMALL = {
@@ -94,13 +95,13 @@ CELL = {"batch_size": 20, "p": 5, "solver": "CDFSG-Ada"}
 
 
 def test_the_comparison_of_two_folders_of_records_finds_what_differs_of_them_and_nothing_else(tmp_path, monkeypatch):
-    runs, verdicts = (pd.read_csv(RECORDS / f"{name}.csv") for name in ("mnist-identity", "verdicts"))
+    runs, verdicts = (compare.read(RECORDS / f"{name}.csv") for name in ("mnist-identity", "verdicts"))
     place = [runs[name] == value for name, value in CELL.items()]
     place.append(runs["status"] == "done")
     tuning, reported = (runs.index[np.logical_and.reduce([*place, runs["role"] == r])] for r in ("tuning", "reported"))
     settings = dict(zip(("s1", "s2"), select(runs)[20, 5, "CDFSG-Ada"], strict=True))
     best = tuning[(runs.loc[tuning, list(settings)] == settings).all(axis=1)]
-    changed = runs.assign(fval=runs["fval"] * (1 + 1e-8), fea_orth=-runs["fea_orth"], block_seconds=1.0, key="0")
+    changed = runs.assign(fval=runs["fval"] * (1 + 1e-8), fea_orth=-runs["fea_orth"])
     changed.loc[reported[0], "status"] = "diverged"
     changed.loc[reported[1], "pcc"] *= 1.01
     changed.loc[reported[2], "pcc_post"] = np.nan
@@ -111,6 +112,12 @@ def test_the_comparison_of_two_folders_of_records_finds_what_differs_of_them_and
         table.to_csv(tmp_path / folder / "mnist-identity.csv", index=False)
         verdicts.to_csv(tmp_path / folder / "verdicts.csv", index=False)
         verdicts.loc[7, "verdict"] = "another word"
+    # The new ones with an index of their jobs, as they are published.
+    jobs = [name for name in compare.RUN if name in JOB]
+    indexed = changed.assign(key=changed.groupby(jobs, dropna=False).ngroup())
+    index = indexed[["key", *jobs]].drop_duplicates("key").assign(file="mnist-identity.csv")
+    index.to_csv(tmp_path / "new" / "index.csv", index=False)
+    indexed.drop(columns=jobs).to_csv(tmp_path / "new" / "mnist-identity.csv", index=False)
     found = compare.compare(tmp_path / "old", tmp_path / "new")
     numbers = found["numbers"]["largest"]
     assert numbers["all", "fval"] == pytest.approx(1e-8, rel=1e-3) and numbers["all", "fea_orth"] < 1e-3
