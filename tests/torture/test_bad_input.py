@@ -25,7 +25,6 @@ import direct
 import numpy as np
 import pandas as pd
 import pytest
-from cdfsg.solvers.engine import initial_points, run
 from scipy import sparse
 
 from cdfsg import __main__ as cli
@@ -41,6 +40,7 @@ from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Linear, Quadratic, SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
+from cdfsg.solvers.engine import initial_points, run
 from cdfsg.solvers.rsg_plus import RSGPlus
 
 pytestmark = pytest.mark.case("bad input: refused with the argument and the remedy")

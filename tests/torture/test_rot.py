@@ -136,7 +136,7 @@ def reader_of(name):
     if name in known:
         return known[name]
     if name in kinds:
-        return lambda: data_table.published(kinds[name])
+        return lambda: data_table.read(kinds[name])
     for experiment in EXPERIMENTS.values():
         if name in (f"{experiment.name}.csv", f"{experiment.name}-curves.csv", archive.INDEX, archive.TIMES):
             return lambda: archive.runs_of(experiment)
