@@ -25,7 +25,7 @@ NAMES = {"Haswell": {"Haswell", "Zen"}, "Zen": {"Haswell", "Zen"}, "Prescott": {
 TESTS = (
     "test_linalg.py", "test_metrics.py", "test_penalty.py", "test_problems.py", "test_eigenproblems.py",
     "solvers", "theory", "estimator", "torture/test_numbers.py", "paper/test_run.py", "paper/test_exact.py",
-    "test_benchmarks.py", "paper/show/test_explore.py",
+    "test_benchmarks.py", "paper/report/test_explore.py",
 )  # fmt: skip
 """The tests that compare numbers out of BLAS, within ``tests``."""
 PARTS = {

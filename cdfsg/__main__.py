@@ -35,10 +35,10 @@ from cdfsg.paper import archive, distribute, exact, experiments
 from cdfsg.paper.compute import key_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost, data_table
+from cdfsg.paper.report import notebooks, summaries
 from cdfsg.paper.results import claims, reasons, verdicts
 from cdfsg.paper.run import run_experiment
 from cdfsg.paper.select import plan
-from cdfsg.paper.show import notebooks, summaries
 from cdfsg.theory import statements
 
 _Task = tuple[str, dict[str, str] | None, Path | None]
@@ -238,7 +238,7 @@ def _execute(tasks: Sequence[_Task], jobs: int) -> None:
 
 
 def _report(_: argparse.Namespace) -> None:
-    from cdfsg.paper.show import site  # a second to import, with all that draws
+    from cdfsg.paper.report import site  # a second to import, with all that draws
 
     print(f"Open {site.build()}")
 

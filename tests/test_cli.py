@@ -13,8 +13,8 @@ from cdfsg.datasets import digits, load
 from cdfsg.files import ROOT
 from cdfsg.lock import lock
 from cdfsg.paper import archive, experiments
+from cdfsg.paper.report import summaries
 from cdfsg.paper.results import claims, reasons, verdicts
-from cdfsg.paper.show import summaries
 from tests.paper.fakes import TINY
 
 # Cells that the paper's table has, on data that take no time.

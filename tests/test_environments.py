@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from cdfsg.files import ROOT
-from cdfsg.paper.show.site import SITE
+from cdfsg.paper.report.site import SITE
 
 BINDER = ROOT / "binder"
 LOCKED = "--require-hashes -r requirements.lock"

@@ -25,7 +25,7 @@ from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.protocols import entry_of
 from cdfsg.paper.results import ablations, tables, verdicts
 from cdfsg.paper.run import run_experiment
-from cdfsg.paper.show import figures
+from cdfsg.paper.report import figures
 from tests.paper.fakes import fake, planned
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from cdfsg.files import NOTEBOOKS, ROOT
+from cdfsg.paper.report import notebooks, summaries
 from cdfsg.paper.results import claims, reasons, verdicts
-from cdfsg.paper.show import notebooks, summaries
 from cdfsg.theory import statements
 
 NAMES = [*notebooks.names(), *sorted(f"instances/{path.stem}" for path in notebooks.INSTANCES.glob("*.ipynb"))]

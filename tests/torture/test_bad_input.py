@@ -34,8 +34,8 @@ from cdfsg.files import ROOT, write_atomically
 from cdfsg.linalg import inv_sqrt, truncated_inv_sqrt
 from cdfsg.merits import Huber, Identity, make_merit
 from cdfsg.paper.experiments import find
+from cdfsg.paper.report import notebooks
 from cdfsg.paper.results.reported import load_table, tolerance_of
-from cdfsg.paper.show import notebooks
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Linear, Quadratic, SampledGCCA
 from cdfsg.solvers import SOLVERS

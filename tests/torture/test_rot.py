@@ -18,9 +18,9 @@ from cdfsg.files import FIGURES, NOTEBOOKS, PAPER, RECORDS, Damaged
 from cdfsg.paper import archive, compute, records, run
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.measure import cost, data_table
+from cdfsg.paper.report import figures, notebooks, pages, site, summaries
 from cdfsg.paper.results import claims, reasons, reported, verdicts
 from cdfsg.paper.run import key_of, run_jobs
-from cdfsg.paper.show import figures, notebooks, pages, site, summaries
 from cdfsg.theory import statements
 from tests.paper.fakes import TINY, fake
 

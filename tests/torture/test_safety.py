@@ -24,7 +24,7 @@ from cdfsg.datasets.download import DownloadError, Source, obtain
 from cdfsg.datasets.mediamill_files import read_npz
 from cdfsg.datasets.packages import package_source
 from cdfsg.files import NOTEBOOKS, write_atomically
-from cdfsg.paper.show import notebooks
+from cdfsg.paper.report import notebooks
 
 PACKAGE = Path(cdfsg.__file__).parent
 GOOD = b"the right bytes"

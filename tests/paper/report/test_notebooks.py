@@ -8,8 +8,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 from cdfsg.files import NOTEBOOKS, Damaged
-from cdfsg.paper.show import notebooks
-from cdfsg.paper.show.notebooks import execute, names, scrubbed
+from cdfsg.paper.report import notebooks
+from cdfsg.paper.report.notebooks import execute, names, scrubbed
 
 CELLS = """
 import sys

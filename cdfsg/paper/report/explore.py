@@ -17,7 +17,7 @@ from cdfsg.linalg import Array, sym
 from cdfsg.merits import make_merit
 from cdfsg.paper.compute import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.protocols import BETA, MU
-from cdfsg.paper.show.figures import STYLE, finish, panels
+from cdfsg.paper.report.figures import STYLE, finish, panels
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers import SOLVERS

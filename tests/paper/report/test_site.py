@@ -13,9 +13,9 @@ from bs4 import BeautifulSoup
 import cdfsg
 from cdfsg import checksums
 from cdfsg.files import NOTEBOOKS, RECORDS
+from cdfsg.paper.report import pages, site
 from cdfsg.paper.results import reasons, verdicts
 from cdfsg.paper.results.reported import INAPPLICABLE
-from cdfsg.paper.show import pages, site
 
 ADDED = "pages/added"
 

@@ -8,10 +8,10 @@ import pandas as pd
 from cdfsg.files import ROOT, write_atomically
 from cdfsg.paper.experiments import Experiment
 from cdfsg.paper.protocols import OURS
+from cdfsg.paper.report.pages import PLACE, experiment_name, render
 from cdfsg.paper.results.reasons import UNEXPLAINED, counts
 from cdfsg.paper.results.reported import load_table
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, counted, judged_ours
-from cdfsg.paper.show.pages import PLACE, experiment_name, render
 from cdfsg.theory.statement import VERDICTS as VERDICTS_OF_THEORY
 from cdfsg.theory.statements import Recorded
 

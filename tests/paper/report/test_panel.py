@@ -5,8 +5,8 @@ import matplotlib.pyplot as plt
 import pytest
 
 from cdfsg.datasets import DownloadError
-from cdfsg.paper.show import explore
-from cdfsg.paper.show.panel import Panel
+from cdfsg.paper.report import explore
+from cdfsg.paper.report.panel import Panel
 from cdfsg.solvers import SOLVERS
 
 PNG = b"\x89PNG"

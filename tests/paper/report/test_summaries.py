@@ -2,9 +2,9 @@ import pandas as pd
 import pytest
 
 from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.report import summaries
 from cdfsg.paper.results.reported import INAPPLICABLE
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, verdicts
-from cdfsg.paper.show import summaries
 from cdfsg.theory.statements import Recorded
 from tests.paper.results.test_verdicts import runs_of
 

@@ -5,8 +5,8 @@ import pytest
 from cdfsg import metrics
 from cdfsg.datasets import load, make_views
 from cdfsg.merits import Huber, Identity
-from cdfsg.paper.show import explore
-from cdfsg.paper.show.explore import trace
+from cdfsg.paper.report import explore
+from cdfsg.paper.report.explore import trace
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers import SOLVERS

@@ -1,4 +1,4 @@
-from cdfsg.paper.show import theory_pages
+from cdfsg.paper.report import theory_pages
 from cdfsg.theory import counterexamples
 from cdfsg.theory.statement import Erratum
 from cdfsg.theory.statements import Recorded

@@ -20,9 +20,9 @@ from cdfsg import checksums
 from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.report import notebooks, pages, summaries, theory_pages
+from cdfsg.paper.report.pages import DOCS
 from cdfsg.paper.results import claims, reasons, tables, verdicts
-from cdfsg.paper.show import notebooks, pages, summaries, theory_pages
-from cdfsg.paper.show.pages import DOCS
 from cdfsg.theory import statements
 
 LEFT_OUT = ("cdfsg.__main__", "cdfsg.files", "cdfsg.paper")

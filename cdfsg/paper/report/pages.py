@@ -18,11 +18,11 @@ import pandas as pd
 from cdfsg import checksums
 from cdfsg.files import FIGURES, RECORDS, ROOT
 from cdfsg.paper.protocols import OURS
+from cdfsg.paper.report.figures import VERDICT_COLOURS
 from cdfsg.paper.results import claims
 from cdfsg.paper.results.reasons import UNEXPLAINED
 from cdfsg.paper.results.reported import QUANTITIES, tolerances
 from cdfsg.paper.results.verdicts import VERDICTS, counted
-from cdfsg.paper.show.figures import VERDICT_COLOURS
 
 DOCS = ROOT / "docs"
 CAPTIONS = FIGURES / "captions.toml"

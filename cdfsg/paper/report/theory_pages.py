@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Sequence
 from html import escape
 
-from cdfsg.paper.show.pages import html_table
+from cdfsg.paper.report.pages import html_table
 from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS, Erratum
 from cdfsg.theory.statements import Recorded
 

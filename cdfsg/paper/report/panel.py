@@ -1,4 +1,4 @@
-"""The sliders of ``70_explore``: a form over `cdfsg.paper.show.explore.trace`, with its picture below."""
+"""The sliders of ``70_explore``: a form over `cdfsg.paper.report.explore.trace`, with its picture below."""
 
 import base64
 import html
@@ -11,8 +11,8 @@ import matplotlib.pyplot as plt
 from cdfsg.datasets import DownloadError
 from cdfsg.merits import MERITS, make_merit
 from cdfsg.paper.protocols import BETA, MU
-from cdfsg.paper.show import explore
-from cdfsg.paper.show.figures import png
+from cdfsg.paper.report import explore
+from cdfsg.paper.report.figures import png
 from cdfsg.solvers import SOLVERS
 
 BATCH_SIZES = (5, 10, 20, 50, 100, 200)

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from cdfsg.files import ROOT
-from cdfsg.paper.results.verdicts import VERDICTS
-from cdfsg.paper.show.figures import (
+from cdfsg.paper.report.figures import (
     SERIES,
     STYLE,
     VERDICT_COLOURS,
@@ -23,6 +22,7 @@ from cdfsg.paper.show.figures import (
     trace_bands,
     verdict_map,
 )
+from cdfsg.paper.results.verdicts import VERDICTS
 
 
 @pytest.fixture(autouse=True)
@@ -79,8 +79,8 @@ def test_the_same_numbers_give_the_same_bytes_in_another_process_at_another_time
     script = """
 import pathlib, sys
 import matplotlib.pyplot as plt
-from cdfsg.paper.show.figures import STYLE
-from tests.paper.show.test_figures import draw
+from cdfsg.paper.report.figures import STYLE
+from tests.paper.report.test_figures import draw
 
 plt.style.use(STYLE | {"svg.hashsalt": "other", "svg.fonttype": "none", "savefig.dpi": 50})
 draw(pathlib.Path(sys.argv[1]))
