@@ -121,7 +121,8 @@ def load_rows(table: str) -> dict[tuple[int, int, str], pd.Series]:
 def gaps(cells: pd.DataFrame, targets: pd.Series) -> Array:
     """Differences of cells to the numbers of a printed row, in units of the tolerances: (cells, numbers)."""
     tolerances = [tolerance_of(quantity).around(value) for quantity, value in targets.items()]
-    return (cells[list(targets.index)].to_numpy(dtype=float) - targets.to_numpy()) / tolerances
+    with np.errstate(divide="ignore", invalid="ignore"):  # a relative tolerance of a printed 0.00
+        return (cells[list(targets.index)].to_numpy(dtype=float) - targets.to_numpy()) / tolerances
 
 
 def distances(cells: pd.DataFrame, targets: pd.Series) -> Array:
