@@ -48,18 +48,17 @@ def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
     named = pd.concat([runs.assign(file=path.name) for path, runs in files.items()])
     jobs = named.drop_duplicates(["file", "key"])
     remedy = _remedy(experiment)
-    old, times = _table(folder / INDEX, _INDEX, remedy), _table(folder / TIMES, _TIMES, remedy)
-    new = jobs[list(_INDEX)]
-    kept = old[~old["file"].isin(new["file"])]
-    _write(folder / TIMES, pd.concat([times, jobs[list(_TIMES)]]).drop_duplicates("key", keep="last"))
-    _write(folder / INDEX, pd.concat([old, new]).drop_duplicates(["file", "key"], keep="last"))
+    old = _table(folder / INDEX, _INDEX, remedy)
+    times = pd.concat([_table(folder / TIMES, _TIMES, remedy), jobs[list(_TIMES)]]).drop_duplicates("key", keep="last")
+    new, kept = jobs[list(_INDEX)], old[~old["file"].isin(jobs["file"])]
+    _write(folder / TIMES, times)
+    _write(folder / INDEX, pd.concat([old, new]).drop_duplicates(["file", "key"]))
     for path, runs in files.items():
         records.require_columns(runs)
         _write(path, runs[list(_columns(path))])
-    index = pd.concat([kept, new]).sort_values("file", kind="stable")
+    index = pd.concat([kept, new])
     _write(folder / INDEX, index)
-    times = _table(folder / TIMES, _TIMES, remedy)
-    _write(folder / TIMES, times[times["key"].isin(index["key"])].sort_values("key"))
+    _write(folder / TIMES, times[times["key"].isin(index["key"])])
 
 
 def unpack(experiment: Experiment, folder: Path) -> int:
@@ -164,6 +163,8 @@ def _table(path: Path, columns: tuple[str, ...], remedy: str) -> pd.DataFrame:
 
 
 def _write(path: Path, frame: pd.DataFrame) -> None:
+    if path.name in (INDEX, TIMES):  # in one order, so that the same rows are the same file
+        frame = frame.sort_values(["file", "key"] if "file" in frame else ["key"])
     checksums.write(path, frame.to_csv(index=False, lineterminator="\n"))
 
 

@@ -41,7 +41,7 @@ VERDICT_COLOURS = {
 QUALITY = {"pcc": "PCC", "fval": "Fval / bound of feasible points"}
 """What a rule for step sizes maximises, by what a table prints."""
 STYLE = {
-    "svg.hashsalt": "cdfsg", "svg.fonttype": "path", "font.size": 9, "figure.dpi": 100, "savefig.dpi": 100,
+    "svg.hashsalt": "cdfsg", "svg.fonttype": "none", "font.size": 9, "figure.dpi": 100, "savefig.dpi": 100,
     "axes.spines.top": False, "axes.spines.right": False,
 }  # fmt: skip
 ROUNDOFF = 1e-12

@@ -82,7 +82,7 @@ import matplotlib.pyplot as plt
 from cdfsg.paper.report.figures import STYLE
 from tests.paper.report.test_figures import draw
 
-plt.style.use(STYLE | {"svg.hashsalt": "other", "svg.fonttype": "none", "savefig.dpi": 50})
+plt.style.use(STYLE | {"svg.hashsalt": "other", "svg.fonttype": "path", "savefig.dpi": 50})
 draw(pathlib.Path(sys.argv[1]))
 """
     other = tmp_path / "other"
