@@ -109,7 +109,7 @@ def test_without_a_command_or_with_an_unknown_one_the_usage_names_them(capsys):
 
 def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders):
     status, out, _ = call("status")
-    assert status == 0 and "ta:pcctimemn digits-identity: 0 of 5 jobs with given settings are done" in out
+    assert status == 0 and "ta:pcctimemn digits-identity: 0 of 7 jobs with given settings are done" in out
     assert "no published records yet; make reproduce" in out
 
     status, out, err = call("run", "--jobs", "1")
@@ -118,7 +118,7 @@ def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders):
     assert out == f"digits-identity: {len(published)} records in {folders / 'records'}\n"
 
     status, out, _ = call("status")
-    assert status == 0 and "5 of 5 jobs with given settings are done" in out
+    assert status == 0 and "7 of 7 jobs with given settings are done" in out
     assert f"published records: {len(published)}, of this code and data" in out
 
     status, _, err = call("run", "--jobs", "1")
@@ -127,9 +127,9 @@ def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders):
 
 def test_the_status_tells_records_of_other_code(call, monkeypatch):
     call("run", "--jobs", "1")
-    monkeypatch.setattr("cdfsg.paper.compute.code_digest", lambda *modules: "other")
+    monkeypatch.setattr("cdfsg.paper.compute.NUMERICS", "other")
     _, out, _ = call("status")
-    assert "0 of 5 jobs" in out and "of other code or data" in out
+    assert "0 of 7 jobs" in out and "of other code or data" in out
 
 
 def test_a_verdict_without_records_says_how_to_make_them(call, folders):

@@ -89,7 +89,7 @@ def test_a_solver_of_one_file_and_its_registration_is_in_every_table(copy):
 
 
 def test_a_solver_of_one_file_and_its_registration_is_held_to_the_contract(copy):
-    chosen = "Fourth-order and (reaches or alone or floor)"
+    chosen = "Fourth-order and (reaches or alone or callback)"
     out = python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/solvers/test_solvers.py", "-k", chosen)
     assert "3 passed" in out
 

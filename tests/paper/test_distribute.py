@@ -147,23 +147,24 @@ def test_a_block_that_fails_on_a_worker_is_named(scheduler, workers, tmp_path):
         run_jobs([bad], tmp_path, 1)
 
 
-def test_a_worker_with_other_code_is_refused_and_leaves_no_record(scheduler, workers, tmp_path):
+def test_a_worker_with_other_numerics_is_refused_and_leaves_no_record(scheduler, workers, tmp_path):
     shutil.copytree(ROOT / "cdfsg", tmp_path / "other" / "cdfsg", ignore=shutil.ignore_patterns("__pycache__"))
-    with open(tmp_path / "other" / "cdfsg" / "linalg.py", "a") as file:
-        file.write("CHANGED = 1\n")
+    with open(tmp_path / "other" / "cdfsg" / "paper" / "compute.py", "a") as file:
+        file.write("NUMERICS += 1\n")
     workers(package=tmp_path / "other")
-    words = r"^synthetic .*CDFSG reported.* has code \w+, data .*the process that asked has code \w+, .*same version"
+    words = r"^synthetic .*CDFSG reported.* has numerics \d+, .*the process that asked has numerics \d+, .*same version"
     with distribute.cluster(scheduler), pytest.raises(ValueError, match=words):
         run_jobs([JOB], tmp_path / "runs", 1)
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_block_on_other_data_than_those_of_the_process_that_asked_is_refused(monkeypatch):
+def test_a_job_on_other_data_than_those_of_the_process_that_asked_is_refused(monkeypatch):
     views = compute.views_of("synthetic")
     here = run._origin(JOB)
     other = replace(views, provenance=replace(views.provenance, checksum="sha256:0"))
-    monkeypatch.setattr(run, "views_of", lambda *_: other)
-    with pytest.raises(ValueError, match=r"has code .*'sha256:0'.*the process that asked has code .*same data files"):
+    monkeypatch.setattr(compute, "views_of", lambda *_: other)
+    words = r"has numerics .*'sha256:0'.*the process that asked has numerics .*same data files"
+    with pytest.raises(ValueError, match=words):
         run.compute_alone(JOB, here)
 
 

@@ -95,7 +95,7 @@ def test_the_published_exact_solutions_are_of_this_code_feasible_and_at_the_boun
     assert (exact["fea"] < 1e-8).all() and (exact["pcc"].dropna() > 1 - 1e-8).all()
     if experiment.merit == "identity":
         for p, bound in tables.bounds(published).items():
-            np.testing.assert_allclose(exact.loc[p, "fval"], bound, rtol=1e-8)
+            np.testing.assert_allclose(exact.loc[p, "fval"], bound, rtol=1e-7)  # the bound has eight digits
 
 
 @pytest.mark.parametrize("solver", ["CDFSG", "CDFSG-Ada"])

@@ -1,10 +1,10 @@
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.experiments import EXPERIMENTS, Job
+from cdfsg.paper.protocols import GRID
 from cdfsg.paper.records import COLUMNS as RECORD
 from cdfsg.paper.results.reasons import MISMATCHES, REASONS, UNEXPLAINED, counts, listing, norms, reasons
 from cdfsg.paper.results.reported import QUANTITIES, load_table
@@ -87,8 +87,7 @@ def test_only_an_fval_that_post_processing_does_not_move_is_explained_by_the_eva
 
 def test_a_treatment_and_a_data_order_explain_what_they_give(runs):
     runs.loc[at(runs, **HERE), "pcc"] = 0.5
-    (plain,) = [b for b in EXPERIMENT.jobs() if b.role == "reported" and b.settings and
-                (b.batch_size, b.p, b.solver) == (100, 10, "CDFSG")]  # fmt: skip
+    plain = Job("mnist", "identity", 100, 10, "CDFSG", "reported", "grid", 1, tuple(range(1, 11)), GRID)
     shared = fake(plain, pcc=0.92, variant="shared")
     assert explained(runs, shared, **HERE, quantity="pcc")["reason"] == "protocol"
     orders = pd.concat([fake(plain, pcc=value, variant="orders") for value in (0.55, 0.6)], ignore_index=True)
@@ -136,9 +135,7 @@ def test_an_fval_below_the_printed_one_explains_nothing():
     runs = as_printed(experiment)
     here = {"batch_size": 100, "p": 5, "solver": "CDFSG-Ada"}
     runs.loc[at(runs, **here), ["fval_post", "fval_orth"]] = -9.0
-    (plain,) = [b for b in experiment.jobs() if b.role == "reported" and
-                (b.batch_size, b.p, b.solver) == (100, 5, "CDFSG-Ada")]  # fmt: skip
-    plain = replace(plain, settings=(CHOSEN,))
+    plain = Job("nmnist", "identity", 100, 5, "CDFSG-Ada", "reported", "grid", 1, tuple(range(1, 11)), (CHOSEN,))
     broken = fake(plain, fval_post=-20.0, variant="file")
     assert explained(runs, broken, experiment, **here, quantity="fval_post")["reason"] == UNEXPLAINED
     good = fake(plain, fval_post=-9.6, variant="file")

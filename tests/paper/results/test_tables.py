@@ -8,7 +8,8 @@ from cdfsg.datasets import load
 from cdfsg.linalg import truncated_inv_sqrt
 from cdfsg.merits import Huber, Identity
 from cdfsg.paper.compute import eigenvalues_of
-from cdfsg.paper.experiments import EXPERIMENTS, MU, QUICK
+from cdfsg.paper.experiments import EXPERIMENTS, QUICK
+from cdfsg.paper.protocols import MU
 from cdfsg.paper.results import tables
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cdfsg.paper.experiments import EXPERIMENTS
-from cdfsg.paper.protocols import entry_of
+from cdfsg.paper.experiments import EXPERIMENTS, Plan
+from cdfsg.paper.protocols import GRID, OURS, entry_of
 from cdfsg.paper.records import COLUMNS as RECORD
 from cdfsg.paper.results.reported import load_table, tolerance_of, tolerances
 from cdfsg.paper.results.verdicts import COLUMNS, VERDICTS, attainability, judge, verdicts
@@ -54,7 +54,8 @@ def runs_of(experiment=EXPERIMENT, **numbers):
         for solver in experiment.solvers
         if entry_of(solver).grid
     }
-    runs = fake(*experiment.jobs(planned(chosen)), **numbers)
+    near = {place: GRID for place in chosen if place[2] in OURS}  # the ten runs of every point
+    runs = fake(*experiment.jobs(Plan(planned(chosen).selected, near)), **numbers)
     cdfsg, rsg_plus = runs["solver"].str.startswith("CDFSG"), runs["solver"] == "RSG+"
     picked = np.where(cdfsg, (runs["s1"] == CHOSEN[0]) & (runs["s2"] == CHOSEN[1]), runs["eta"] == 0.1)
     picked |= rsg_plus & (runs["eta_q"] == 0.1) & (runs["eta_t"] == 0.1)
@@ -211,7 +212,7 @@ def test_a_cell_with_a_diverged_run_never_attains_however_near_the_others_are(co
     assert not row["attainable"] and row["distance"] == np.inf
 
 
-def test_a_tuning_run_attains_nothing(complete):
+def test_a_tuning_run_attains_nothing_where_there_are_ten_runs(complete):
     runs = complete.copy()
     for quantity, value in targets().items():
         runs.loc[at(runs, **CELL | {"role": "tuning"}), quantity] = value
@@ -230,7 +231,7 @@ def test_an_experiment_that_the_paper_does_not_have_has_no_verdicts_and_nothing_
     assert attainability(TINY, runs).empty
 
 
-def test_records_without_a_block_are_refused_and_not_taken_for_a_divergence(complete):
+def test_records_without_a_job_are_refused_and_not_taken_for_a_divergence(complete):
     gone = at(complete, batch_size=50, p=5, solver="CDFSG", role="reported")
     with pytest.raises(ValueError, match="lack 1 jobs, the first is mnist identity l=50 p=5 CDFSG reported/grid"):
         verdicts(EXPERIMENT, complete[~gone])
