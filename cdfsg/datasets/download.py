@@ -54,7 +54,7 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
     """Path of a file in `data_dir`, fetched from the first source that works unless it is there undamaged.
 
     The checksum, ``"md5:..."`` or ``"sha256:..."``, is verified at each call.  DownloadError if the folder cannot be
-    written, or no source gives the file.
+    written, or no source gives the file; ModuleNotFoundError if the packages that download are not installed.
     """
     path = data_dir() / name
     if path.exists():
@@ -84,6 +84,9 @@ def _first(name: str, checksum: str, sources: Sequence[Source], path: Path) -> b
             data = source.fetch()
             verify(data, checksum)
             return data
+        except ModuleNotFoundError as error:  # of the extra `suite`, which the other downloads need, too
+            hint = f"could not get {name} without the package {error.name}: pip install 'cdfsg[suite]'"
+            raise ModuleNotFoundError(hint, name=error.name) from error
         except Exception as error:  # one source may fail in any way, and the next one succeed
             reasons.append(f"{source.describe}: {str(error) or repr(error)}")
             say(f"no success with {reasons[-1]}")

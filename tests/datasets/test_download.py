@@ -2,6 +2,7 @@ import gzip
 import hashlib
 import os
 import socket
+import sys
 import threading
 import time
 import tracemalloc
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cdfsg.datasets import download
+from cdfsg.datasets import download, load
 from cdfsg.datasets.download import DownloadError, Source, data_dir, gunzip, http, obtain, verify
 
 pytestmark = pytest.mark.case("world: mirrors that hang, drip, lie or are gone")
@@ -40,6 +41,15 @@ def test_a_file_is_fetched_into_a_folder_that_is_made_and_used_again_without_ask
     path = obtain("x", SHA, [http(serve(gzip.compress(GOOD)), gzip.decompress)])
     assert path == folder / "x" and path.read_bytes() == GOOD
     assert obtain("x", MD5, [NEVER]) == path and os.listdir(folder) == ["x"]
+
+
+@pytest.mark.parametrize("name", ["mnist", "mediamill"])
+def test_a_download_without_the_extra_suite_says_what_to_install(name, folder, monkeypatch):
+    monkeypatch.delenv("CDFSG_MEDIAMILL", raising=False)
+    for package in ("httpx2", "pooch", "unearth"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModuleNotFoundError, match=r"^could not get \S+ .* httpx2: pip install 'cdfsg\[suite\]'$"):
+        load(name)
 
 
 @pytest.mark.parametrize("redirected", [False, True])
