@@ -11,7 +11,7 @@ CHECKSUM = "sha256:8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b
 
 
 def load_digits() -> Views:
-    """Handwritten digits that scikit-learn brings along, as two views: the left and the right 4 columns.
+    """Handwritten digits of scikit-learn as two views: the left and the right 4 columns.
 
     1,797 x (32 + 32) uint8, scale 1/16 (so pixels lie in [0, 1] before the mean is subtracted), centred; each view
     lists its 8 x 4 pixels row by row.
@@ -19,7 +19,7 @@ def load_digits() -> Views:
     References
     ----------
     E. Alpaydin, C. Kaynak: Optical Recognition of Handwritten Digits, UCI Machine Learning
-    Repository (its test part), as ``sklearn.datasets.load_digits``.
+    Repository (its test part).
     """
     from sklearn import datasets  # a second to load, which other data sets need not pay
 

@@ -32,18 +32,14 @@ class DownloadError(RuntimeError):
 
 @dataclass(frozen=True)
 class Source:
-    """One way to get a file: the words for messages; a function that returns the bytes, or raises saying why not."""
+    """One way to get a file: the words for messages, and a function that returns the bytes or raises."""
 
     describe: str
     fetch: Callable[[], bytes]
 
 
 def data_dir() -> Path:
-    """Folder of the downloaded files, which need not exist yet.
-
-    It is ``$CDFSG_DATA_DIR`` if set; else ``data/raw`` in the repository if the package lies in one (the folder above
-    it has a ``pyproject.toml``); else ``~/.cache/cdfsg``.
-    """
+    """``$CDFSG_DATA_DIR`` if set, else ``data/raw`` in a checkout, else ``~/.cache/cdfsg``."""
     if chosen := named_folder(ENVIRONMENT):
         return chosen
     root = Path(__file__).resolve().parents[2]
@@ -110,11 +106,8 @@ def _require_writable(folder: Path) -> None:
         raise DownloadError(f"cannot write to the data folder {folder}: {error}; {advice}") from error
 
 
-# --- bytes -----------------------------------------------------------------------------------------------
-
-
 def verify(data: bytes | memoryview | Path, checksum: str) -> None:
-    """Raise ValueError unless bytes, or those of a file, have the checksum ``"algorithm:hex digest"``.
+    """Raise ValueError unless bytes, or a file's, have the checksum ``"algorithm:hex digest"``.
 
     >>> verify(b"?", "md5:d41d8cd98f00b204e9800998ecf8427e")
     Traceback (most recent call last):
@@ -144,13 +137,10 @@ def read_all(stream: IO[bytes] | io.BufferedIOBase, most: int) -> bytes:
     return content
 
 
-# --- mirrors ---------------------------------------------------------------------------------------------
-
-
 def http(
     url: str, transform: Callable[[bytes], bytes] = bytes, timeout: float | None = None, most: int = MOST
 ) -> Source:
-    """Source that reads a URL (``https://`` or ``http://``) and transforms the bytes served, as by `gunzip`.
+    """Source that reads a URL (``https://`` or ``http://``) and transforms the bytes served.
 
     It is given up after `timeout` seconds of silence (`TIMEOUT` by default), `TOTAL_TIMEOUT` in all, or `most` bytes.
     """
@@ -167,10 +157,7 @@ def http(
 def fetch_bytes(
     client: "httpx2.Client", url: str, checksum: str | None, most: int, given_up: threading.Event
 ) -> bytes:
-    """The bytes of a URL, at most `most` of them, through a temporary file of pooch, which verifies the checksum.
-
-    The client knows the certificates, proxies and timeouts; `given_up` is set when nobody waits any more.
-    """
+    """The bytes of a URL, at most `most` of them; pooch verifies the checksum."""
     import pooch
 
     pooch.get_logger().setLevel(logging.WARNING)  # `say` reports the progress
@@ -203,8 +190,7 @@ def fetch_bytes(
 def within(seconds: float, work: Callable[[threading.Event], R]) -> R:
     """The result of `work`, or its exception; TimeoutError if it takes longer, and then it is left in its thread.
 
-    A socket's timeout begins anew with each byte, and nothing interrupts a server that drips headers.  The thread does
-    not keep the process from ending; its event is set when nobody waits for it any more.
+    A socket's timeout begins anew with each byte, and nothing interrupts a server that drips headers.
     """
     results: list[R] = []
     errors: list[BaseException] = []

@@ -10,17 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from cdfsg.datasets.download import DownloadError, Source, data_dir, http, obtain, say, verify
-from cdfsg.datasets.mediamill_files import (
-    FEATURES,
-    LABELS,
-    ROWS,
-    decode,
-    encode,
-    from_package,
-    from_text,
-    read_npz,
-    side_by_side,
-)  # fmt: skip
+from cdfsg.datasets import mediamill_files as files
+from cdfsg.datasets.mediamill_files import FEATURES, LABELS, ROWS, decode, side_by_side
 from cdfsg.datasets.mediamill_surrogate import surrogate
 from cdfsg.datasets.packages import package_source
 from cdfsg.datasets.views import Provenance, Views
@@ -43,7 +34,7 @@ PACKAGE = package_source(
     "scikit-multilearn==0.0.1",
     "scikit-multilearn-0.0.1.tar.gz",
     "sha256:ac30a342595481f46db77f5334c3a1e2d8261f4adbd104e3444f801c3c89b6a0",
-    from_package,
+    files.from_package,
     MOST,
 )
 
@@ -67,13 +58,9 @@ def load_mediamill() -> Views:
     3. if it cannot be fetched, a surrogate (see `cdfsg.datasets.mediamill_surrogate`). Standard error
        says so, and neither this process nor one that it starts tries to fetch the files again.
 
-    The original is recognised by the checksum of its values in any of these files. Other values are
-    never called original, however near they are: standard error says how they differ, if the original
-    is at hand.
-
     43,900 x (120 + 101) float32 in the units of the file, scale 1, centred: the training rows first, then the test
-    rows. The labels are zeros and ones. The kind is ``original`` for values of that checksum, ``derived`` for
-    others, ``surrogate`` for the stand-in.
+    rows. The labels are zeros and ones. The kind is ``original`` for values of the known checksum, ``derived`` for
+    others (standard error says how they differ, if the original is at hand), ``surrogate`` for the stand-in.
 
     References
     ----------
@@ -84,9 +71,6 @@ def load_mediamill() -> Views:
         return surrogate(USED)
     path = named_folder(ENVIRONMENT)
     return _load_named(path) if path else _load_fetched()
-
-
-# --- the user's files ------------------------------------------------------------------------------------
 
 
 def _load_named(path: Path) -> Views:
@@ -102,7 +86,7 @@ def _load_named(path: Path) -> Views:
         return _load_values(_parse([path]), path.name)
     if path.suffix != ".npz":
         raise ValueError(f"{ENVIRONMENT}={path}: expected a folder, an .arff or an .npz file; {_REMEDY}")
-    features, labels = read_npz(path)
+    features, labels = files.read_npz(path)
     if features.dtype.kind not in "iu":
         return _load_values(side_by_side(features, labels), path.name)
     # Levels of a discretised version, brought to the range of the similarity scores they stand for.
@@ -147,15 +131,15 @@ def _views(data: np.ndarray, source: str) -> Views:
 
 def _files_in(folder: Path) -> list[Path]:
     """The two files, packed or not; empty if one is missing."""
-    pairs = [(folder / name, folder / name.removesuffix(".bz2")) for name in FILES]
-    found = [path for pair in pairs for path in [path for path in pair if path.is_file()][:1]]
-    return found if len(found) == len(FILES) else []
+    places = (folder / name for name in FILES)
+    found = [path if path.is_file() else path.with_suffix("") for path in places]
+    return found if all(path.is_file() for path in found) else []
 
 
 def _read(paths: list[Path]) -> np.ndarray:
     """Features and labels from text files; ValueError unless they have the published size and label cardinality."""
     say(f"parsing {' and '.join(path.name for path in paths)}, some 10 s once")
-    data, source = from_text(paths), " and ".join(map(str, paths))
+    data, source = files.from_text(paths), " and ".join(map(str, paths))
     if len(data) != ROWS:
         raise ValueError(f"{source}: {len(data)} rows: expected {ROWS}; {_REMEDY}")
     cardinality = data[:, FEATURES:].sum(dtype=np.float64) / ROWS
@@ -184,9 +168,6 @@ def _parse(paths: list[Path]) -> np.ndarray:
         return made[0]
 
 
-# --- fetching --------------------------------------------------------------------------------------------
-
-
 def _load_fetched() -> Views:
     others: list[np.ndarray] = []
     try:
@@ -198,8 +179,7 @@ def _load_fetched() -> Views:
         reason = str(error) if str(error).count("\n") == 0 else "no way to it has worked"
         say(f"Mediamill cannot be fetched ({reason}); a surrogate with its statistics stands in, which is never "
             f"compared with the paper. For the original, {_REMEDY}")  # fmt: skip
-        # In the environment, and not in a variable, because worker processes must not wait for
-        # the mirror again, nor find it reachable when their parent did not.
+        # In the environment, so that worker processes do not find reachable what their parent did not.
         os.environ[ENVIRONMENT] = SURROGATE
         return surrogate(USED)
     for other in others:
@@ -216,7 +196,7 @@ def _sources(others: list[np.ndarray]) -> list[Source]:
         except ValueError:
             others.append(data)
             raise
-        return encode(data)
+        return files.encode(data)
 
     def served(mirror: str) -> bytes:
         contents = [http(mirror + name, timeout=TIMEOUT, most=MOST).fetch() for name in FILES]

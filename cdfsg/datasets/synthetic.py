@@ -30,9 +30,8 @@ def make_views(
     .. math:: z_{v,i} = \sqrt{\rho_i}\, s_i + \sqrt{1 - \rho_i}\, e_{v,i},
 
     where the shared :math:`s_i` and the own :math:`e_{v,i}` are independent standard normal and
-    :math:`\rho_i` is ``correlations[i]``, or 0 beyond its end. So :math:`\mathrm{Cov}(z_v) = I` and
-    :math:`\mathrm{Cov}(z_v, z_w) = \mathrm{diag}(\rho)` for all views ``v != w``: the canonical
-    correlations of every pair of views are exactly ``correlations``, and then zeros.
+    :math:`\rho_i` is ``correlations[i]``, or 0 beyond its end: the canonical correlations of every
+    pair of views.
 
     Parameters
     ----------
@@ -44,8 +43,7 @@ def make_views(
         Of ``numpy.random.default_rng``.
     exact : bool, default False
         Make the *sample* canonical correlations of the centred data equal ``correlations``, up to
-        rounding, by whitening the sample of the s and e, which takes more rows than there are s and
-        e. The mean is then exactly ``b_v``, too.
+        rounding, which takes more rows than there are s and e. The mean is then exactly ``b_v``.
     condition : float, default 1.0
         Condition number of every mixing matrix :math:`A_v`, whose singular values run
         geometrically from 1 down to ``1 / condition``; that of a view's covariance is its square.
@@ -82,10 +80,8 @@ def make_views(
         z[:, : len(rho)] += np.sqrt(rho) * shared
         columns.append(z @ _mixing(view.shape[1], condition, rng).T)
     data = np.hstack(columns) + offset * rng.standard_normal(sum(sizes))
-    source = (
-        f"make_views({n_samples}, {sizes}, {rho.tolist()}, {seed}, exact={exact}, condition={condition}, "
-        f"offset={offset})"
-    )
+    options = f"exact={exact}, condition={condition}, offset={offset}"
+    source = f"make_views({n_samples}, {sizes}, {rho.tolist()}, {seed}, {options})"
     provenance = Provenance(source, f"sha256:{hashlib.sha256(data.tobytes()).hexdigest()}", "synthetic")
     return Views(name, data, sizes, 1.0, centred=True, provenance=provenance)
 

@@ -10,10 +10,7 @@ import numpy as np
 def arrays(pickled: bytes) -> Any:
     """Lists, tuples, dictionaries, strings and numbers of a pickle of Python 2, with the numpy arrays in them.
 
-    Raises
-    ------
-    pickle.UnpicklingError
-        If it asks for anything else. A damaged pickle can raise nearly anything.
+    It raises UnpicklingError if it asks for anything else; a damaged pickle can raise nearly anything.
     """
     return _ArrayUnpickler(io.BytesIO(pickled), encoding="latin1").load()
 

@@ -21,18 +21,12 @@ _CHUNK = 1024
 class Provenance:
     """Where the numbers of a data set come from.
 
-    Parameters
-    ----------
-    source : str
-        The origin in words: a file, a package, a generator with its parameters.
-    checksum : str
-        ``"algorithm:hex digest"`` of the bytes that the data were read from, or of the data.
-    kind : {"original", "derived", "surrogate", "synthetic"}
-        The data named, data computed from them, others that stand in for them, or drawn from a known model.
+    The kind is one of `KINDS`: the data named, data computed from them, others that stand in for them, or drawn from a
+    known model.
     """
 
-    source: str
-    checksum: str
+    source: str  # a file, a package, a generator with its parameters
+    checksum: str  # ``"algorithm:hex digest"`` of the bytes that the data were read from, or of the data
     kind: str
 
     def __post_init__(self) -> None:
@@ -44,8 +38,7 @@ class Provenance:
 class Views:
     """Samples of several views side by side, stored small and served as floating-point values.
 
-    Row ``i`` stands for the values ``scale * data[i] - mean``, where ``mean`` is the mean over all
-    ``N`` rows of the scaled data, subtracted only if ``centred``.
+    Row ``i`` stands for the values ``scale * data[i] - mean``, where the mean is that of all rows.
 
     Parameters
     ----------
@@ -95,9 +88,11 @@ class Views:
         advice = "expected a positive finite number; use 1.0 for none"
         require(is_real(self.scale) and 0 < self.scale < np.inf, f"scale={self.scale!r}: {advice}")
         data = np.ascontiguousarray(data).view()
-        for row, column in _first_not_finite(data):
-            advice = "expected finite values; drop or fill in such rows first"
-            require(False, f"data[{row}, {column}] is {data[row, column]}: {advice}")
+        for start in range(0, len(data), _CHUNK) if data.dtype.kind == "f" else ():  # it may be larger than memory
+            chunk = data[start : start + _CHUNK]
+            for row, column in np.argwhere(~np.isfinite(chunk))[:1]:
+                advice = "expected finite values; drop or fill in such rows first"
+                require(False, f"data[{start + row}, {column}] is {chunk[row, column]}: {advice}")
         # The mean and the covariance are cached, so the data they describe must not change.
         data.flags.writeable = False
         object.__setattr__(self, "data", data)
@@ -129,7 +124,7 @@ class Views:
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
-        """The columns of each view, one slice per view."""
+        """The columns of each view."""
         return view_slices(self.sizes)
 
     @cached_property
@@ -174,7 +169,7 @@ class Views:
         return (self.rows(index, kind) for index in self.batch_indices(batch_size, seed))
 
     def batch_indices(self, batch_size: int, seed: int | Sequence[int] | None) -> np.ndarray:
-        """Row numbers of the batches of one pass, shape (floor(N / l), l); they take 8 bytes per row of the data.
+        """Row numbers of the batches of one pass, shape (floor(N / l), l).
 
         Parameters
         ----------
@@ -215,19 +210,9 @@ class Views:
         return values.astype(dtype, copy=False)
 
 
-def _first_not_finite(data: np.ndarray) -> np.ndarray:
-    """Row and column of the first NaN or infinity, shape (1, 2), or none; by chunks, for files larger than memory."""
-    for start in range(0, len(data), _CHUNK) if data.dtype.kind == "f" else ():
-        finite = np.isfinite(data[start : start + _CHUNK])
-        if not finite.all():
-            return np.argwhere(~finite)[:1] + (start, 0)
-    return np.empty((0, 2), int)
-
-
 def _float_type(dtype: DTypeLike) -> np.dtype:
-    given: object = dtype
     with suppress(TypeError):
-        given = np.dtype(dtype)
-    if isinstance(given, np.dtype) and given.kind == "f":
-        return given
-    raise ValueError(f"dtype={given}: expected a floating-point type such as float32 or float64")
+        dtype = np.dtype(dtype)
+    if isinstance(dtype, np.dtype) and dtype.kind == "f":
+        return dtype
+    raise ValueError(f"dtype={dtype}: expected a floating-point type such as float32 or float64")

@@ -322,7 +322,7 @@ def flip(content):
 def test_what_was_parsed_is_kept_made_anew_if_damaged_and_not_taken_for_other_files(rows, mine, monkeypatch, capfd):
     load_mediamill()
     with monkeypatch.context() as patch:
-        patch.setattr(mediamill, "from_text", None)
+        patch.setattr(mediamill_files, "from_text", None)
         check(load_mediamill(), rows)
     (cache,) = caches()
     whole = cache.read_bytes()
