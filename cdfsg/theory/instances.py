@@ -1,8 +1,4 @@
-r"""Instances for the checks: objectives with known Lipschitz constants, matrices M with a chosen spectrum, points.
-
-Everything is deterministic: the k-th instance of a seed is always the same, and all combinations of objective, size,
-condition number and penalty parameter occur, the extremes among them.
-"""
+"""Instances for the checks, the same for a seed: objectives with known Lipschitz constants, matrices M, points."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +35,7 @@ class Sines:
 
     @property
     def lipschitz(self) -> float:
-        """``||A||_2 + |a|``, the least constant: it is attained where all sines are 1, or all are -1."""
+        """The least constant: it is attained where all sines are 1, or all are -1."""
         return norm(self.A, 2) + abs(self.a)
 
     def value(self, X: Array) -> float:
@@ -87,18 +83,18 @@ def orthogonal(rng: np.random.Generator, n: int) -> Array:
 
 
 def definite(rng: np.random.Generator, n: int, condition: float) -> Array:
-    """A symmetric positive definite matrix of a condition number (1 for n = 1), scaled at random, shape (n, n)."""
+    """A symmetric positive definite matrix of a condition number (1 for n = 1), scaled at random."""
     values = condition ** np.concatenate([[0.0], rng.random(max(n - 2, 0)), [1.0]])[:n]
     return sym(scale_spectrum(values * 4 ** rng.uniform(-1, 1), orthogonal(rng, n)))
 
 
 def singular(rng: np.random.Generator, n: int) -> Array:
-    """A symmetric positive semidefinite matrix of rank n - 1, shape (n, n)."""
+    """A symmetric positive semidefinite matrix of rank n - 1."""
     return sym(scale_spectrum(np.concatenate([[0.0], rng.uniform(0.5, 2, n - 1)]), orthogonal(rng, n)))
 
 
 def root(M: Array) -> Array:
-    """Square root of a symmetric positive semidefinite matrix, shape (n, n)."""
+    """Square root of a symmetric positive semidefinite matrix."""
     values, vectors = np.linalg.eigh(M)
     return scale_spectrum(np.sqrt(np.maximum(values, 0)), vectors)
 
@@ -133,48 +129,49 @@ def instances(
     conditions: Sequence[float] = CONDITIONS, shapes: Sequence[tuple[int, int]] = SHAPES,
 ) -> Instances:  # fmt: skip
     """Instances within the blanket assumptions; betas in units of the threshold, conditions of M, shapes (n, p)."""
-    rng = np.random.default_rng(seed)
-    for kind, (n, p), condition, beta in islice(cycle(product(kinds, shapes, conditions, betas)), count):
-        problem, M = objective(kind, rng, definite(rng, n, condition), p)
+    for kind, p, problem, M, beta, rng in _combinations(count, seed, kinds, shapes, conditions, betas):
         threshold = Penalty(problem, M, 1.0).threshold(p)
         yield Instance(Penalty(problem, M, beta * threshold), p, kind), rng
 
 
 def any_instances(count: int, seed: int, kinds: Sequence[str] = KINDS) -> Instances:
     """Instances for identities that need no assumption: also singular M, the Huber merit, and every beta."""
-    rng = np.random.default_rng(seed)
-    spectra = (*CONDITIONS, None)
-    for kind, (n, p), condition, beta in islice(cycle(product(kinds, SHAPES, spectra, ANY_BETAS)), count):
-        matrix = definite(rng, n, condition) if condition else singular(rng, n)
-        problem, M = objective(kind, rng, matrix, p)
+    for kind, p, problem, M, beta, rng in _combinations(count, seed, kinds, SHAPES, (*CONDITIONS, None), ANY_BETAS):
         yield Instance(Penalty(problem, M, beta), p, kind), rng
 
 
+def _combinations(count: int, seed: int, *choices: Sequence[Any]) -> Iterator[Any]:
+    rng = np.random.default_rng(seed)
+    for kind, (n, p), condition, beta in islice(cycle(product(*choices)), count):
+        M = definite(rng, n, condition) if condition else singular(rng, n)
+        yield kind, p, *objective(kind, rng, M, p), beta, rng
+
+
 def with_spectrum(M: Array, spectrum: Array, rng: np.random.Generator) -> Array:
-    """A random X with the given eigenvalues of ``X'MX``, shape (n, p); M must be positive definite."""
+    """A random X with the given eigenvalues of ``X'MX``; M must be positive definite."""
     n, p = len(M), len(spectrum)
     left = orthogonal(rng, n)[:, :p] * np.sqrt(spectrum)
     return inv_sqrt(M) @ left @ orthogonal(rng, p).T
 
 
 def feasible(M: Array, p: int, rng: np.random.Generator) -> Array:
-    """A random X with ``X'MX = I``, shape (n, p)."""
+    """A random X with ``X'MX = I``."""
     return with_spectrum(M, np.ones(p), rng)
 
 
 def somewhere(M: Array, p: int, rng: np.random.Generator) -> Array:
-    """A random X for any M, of moderate ``X'MX``, shape (n, p)."""
+    """A random X for any M, of moderate ``X'MX``."""
     scale = norm(M, 2) or 1.0
     return rng.standard_normal((len(M), p)) * rng.uniform(0.1, 1.5) / np.sqrt(scale * p)
 
 
 def in_omega(M: Array, p: int, rng: np.random.Generator) -> Array:
-    """A random X of Omega (eq:omega), often with eigenvalues of ``X'MX`` at its ends 0 and 1, shape (n, p)."""
+    """A random X of Omega (eq:omega), often with eigenvalues of ``X'MX`` at its ends 0 and 1."""
     return with_spectrum(M, np.clip(rng.uniform(-0.3, 1.3, p), 0, 1), rng)
 
 
 def near_feasible(M: Array, p: int, rng: np.random.Generator) -> Array:
-    """A random X with ``||X'MX - I|| <= 1/6`` (eq:omegar), on the boundary as often as inside, shape (n, p)."""
+    """A random X with ``||X'MX - I|| <= 1/6`` (eq:omegar), on the boundary as often as inside."""
     shift = rng.standard_normal(p)
     radius = REACH * min(1.0, 2 * rng.random())
     return with_spectrum(M, 1 + radius * shift / np.linalg.norm(shift), rng)

@@ -21,9 +21,9 @@ from cdfsg.theory.stationary import Point, pencil, quadratic_lengths
 
 PRECISION = 1e-3  # relative precision of the least beta
 LOWEST = 1e-4  # where the search ends, in units of the threshold
-TRIED = 60
-"""Random points of Omega_{1/6} on which its statements are tried, besides those along eigenvectors of the pencil."""
+TRIED = 60  # random points of Omega_{1/6}, besides those along eigenvectors of the pencil
 DOWN = 0.8  # factor from one beta to the next on the way down from the threshold
+ROUNDING = 1e-9
 
 
 def least_beta(holds: Callable[[float], bool], low: float, high: float) -> float:
@@ -54,37 +54,34 @@ def with_beta(case: Instance, beta: float) -> Instance:
 
 def _zero_or_one(point: Point) -> bool:
     values = point.eigenvalues
-    return bool(np.minimum(values, np.abs(values - 1)).max() < 1e-9)
+    return bool(np.minimum(values, np.abs(values - 1)).max() < ROUNDING)
 
 
 def _normal_curvature_is_positive(point: Point) -> bool:
-    if not point.is_feasible:
-        return True
     largest = np.linalg.eigvalsh(point.X.T @ point.h.problem.gradient(point.X))[-1]
-    return bool(4 * point.h.beta > 3 * largest)
+    return not point.is_feasible or bool(4 * point.h.beta > 3 * largest)
 
 
-OF_POINTS: dict[str, Callable[[Point], bool]] = {
-    "pro:sigma_up": lambda point: bool(point.eigenvalues[-1] <= 1 + 1e-9),
+def _feabound(point: Point) -> bool:
+    return lower_bound(point.case, point.X) <= norm(point.h.gradient(point.X)) * (1 + ROUNDING)
+
+
+def _between(point: Point) -> bool:
+    slope, (below, above) = norm(point.h.gradient(point.X)), both_bounds(point.case, point.X)
+    return below <= slope * (1 + ROUNDING) and slope <= above * (1 + ROUNDING)
+
+
+TESTS: dict[str, Callable[[Point], bool]] = {
+    "pro:sigma_up": lambda point: bool(point.eigenvalues[-1] <= 1 + ROUNDING),
     "quadratic proposition": _zero_or_one,
     "pro:saddle": lambda point: point.is_feasible or point.least_curvature <= -printed_constant(point),
     "thm:refir": lambda point: point.classify() != "other",
     "le:sop_slep, eq:nn": _normal_curvature_is_positive,
+    "eq:feabound": _feabound,
+    "th:star_bx": _between,
 }
-"""Statements on stationary points, each by a test of one point."""
-
-
-def _feabound(case: Instance, X: Array) -> bool:
-    return lower_bound(case, X) <= norm(case.h.gradient(X)) * (1 + 1e-9)
-
-
-def _between(case: Instance, X: Array) -> bool:
-    slope, (below, above) = norm(case.h.gradient(X)), both_bounds(case, X)
-    return below <= slope * (1 + 1e-9) and slope <= above * (1 + 1e-9)
-
-
-OF_OMEGA: dict[str, Callable[[Instance, Array], bool]] = {"eq:feabound": _feabound, "th:star_bx": _between}
-"""Statements on Omega_{1/6}, each by a test of one point of it."""
+"""Statements, each by a test of one point: of a stationary one, or of one of Omega_{1/6} for `OF_OMEGA`."""
+OF_OMEGA = ("eq:feabound", "th:star_bx")
 
 
 def of_quadratics(count: int = 4, seed: int = 61) -> list[dict[str, float | str]]:
@@ -95,38 +92,24 @@ def of_quadratics(count: int = 4, seed: int = 61) -> list[dict[str, float | str]
     found: list[dict[str, float | str]] = []
     cases = instances(count, seed, kinds=("quadratic",), betas=(1.0,), conditions=(4.0,), shapes=((3, 2),))
     for number, (case, rng) in enumerate(cases):
-        spectrum, top = pencil(case), case.threshold
-        closed = closed_forms(spectrum[0])
-        points = [near_feasible(case.h.M, case.p, rng) for _ in range(TRIED)]
-        points += along_eigenvectors(case, spectrum[1])
-        tests = {name: _on_points(case, spectrum, test) for name, test in OF_POINTS.items()}
-        tests |= {name: _on_omega(case, points, test) for name, test in OF_OMEGA.items()}
-        for name, holds in tests.items():
-            ratio = least_beta(holds, LOWEST * top, top) / top
-            found.append({"statement": name, "instance": number, "ratio": ratio,
-                          "closed": closed.get(name, float("nan")) / top})  # fmt: skip
+        top, (values, vectors) = case.threshold, pencil(case)
+        closed = {
+            "pro:sigma_up": 3 / 4 * float(np.abs(values).max()),
+            "quadratic proposition": sharp_beta_of_quadratics(values),
+            "le:sop_slep, eq:nn": 3 / 4 * max(float(values[-1]), 0.0),
+        }
+        near = [near_feasible(case.h.M, case.p, rng) for _ in range(TRIED)]
+        for chosen in permutations(range(case.n), case.p):  # eigenvectors, the first too long or too short
+            shifts = np.linspace(-REACH, REACH, 12)
+            near += [vectors[:, list(chosen)] * np.sqrt(1 + shift * np.eye(1, case.p)) for shift in shifts]
+        for name in TESTS:
+            ratio = least_beta(_holds(name, case, (values, vectors), near), LOWEST * top, top) / top
+            sharp = closed.get(name, np.nan) / top
+            found.append({"statement": name, "instance": number, "ratio": ratio, "closed": sharp})
     return found
 
 
-def along_eigenvectors(case: Instance, vectors: Array) -> Iterator[Array]:
-    """Points of Omega_{1/6} with feasible eigenvectors as columns, one of them too long or too short."""
-    for chosen in permutations(range(case.n), case.p):
-        for shift in np.linspace(-REACH, REACH, 12):
-            yield vectors[:, list(chosen)] * np.sqrt(1 + shift * np.eye(1, case.p))
-
-
-def closed_forms(values: Array) -> dict[str, float]:
-    """Least beta by statement, from the pencil's eigenvalues, for quadratic f with n > p."""
-    return {
-        "pro:sigma_up": 3 / 4 * float(np.abs(values).max()),
-        "quadratic proposition": sharp_beta_of_quadratics(values),
-        "le:sop_slep, eq:nn": 3 / 4 * max(float(values[-1]), 0.0),
-    }
-
-
-def _on_points(case: Instance, spectrum: tuple[Array, Array], test: Callable[[Point], bool]) -> Callable[[float], bool]:
-    return lambda beta: all(test(point) for point in quadratic_points(case, beta, spectrum))
-
-
-def _on_omega(case: Instance, points: list[Array], test: Callable[[Instance, Array], bool]) -> Callable[[float], bool]:
-    return lambda beta: all(test(with_beta(case, beta), X) for X in points)
+def _holds(name: str, case: Instance, spectrum: tuple[Array, Array], near: list[Array]) -> Callable[[float], bool]:
+    if name in OF_OMEGA:
+        return lambda beta: all(TESTS[name](Point(with_beta(case, beta), X)) for X in near)
+    return lambda beta: all(map(TESTS[name], quadratic_points(case, beta, spectrum)))

@@ -1,7 +1,7 @@
 """A statement of the paper as one function: a decorator has its words, its body yields margins."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ SEVERITIES = ("typo", "wrong constant", "wrong formula", "gap in proof", "outsid
 BLANKET = "Assumption 1.1"
 ABOVE = "Assumption 1.1, beta >= beta~"
 EVERY = "M >= 0, every beta"
-"""The most frequent hypotheses."""
 TINY = 1e-300  # keeps margins finite where both sides vanish
 
 Margin = float | Array | tuple[float, ...] | str
@@ -59,7 +58,7 @@ class Tally:
     """Counts instances and keeps the least margin."""
 
     instances: int = 0
-    margin: float = field(default=float("inf"))
+    margin: float = float("inf")
 
     def add(self, margin: float | Array | tuple[float, ...]) -> None:
         """Count one instance, or each entry of an array; NaN counts as minus infinity."""
@@ -80,7 +79,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Numbers that refute a printed form, by name, at an instance that a reader can set up by hand."""
+    """Numbers that refute a printed form, at an instance that a reader can set up by hand."""
 
     setting: str
     numbers: dict[str, float]
@@ -94,7 +93,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Erratum:
-    """What the paper prints and should print; nothing refutes a slip of the pen, or a constant only not derived."""
+    """What the paper prints and should print."""
 
     place: str
     printed: str
@@ -112,9 +111,8 @@ class Erratum:
 class Check:
     """The outcome of testing a statement, given by its label.
 
-    The margin is the least relative one by which the (corrected) statement holds: for ``a <= b`` it is
-    ``(b - a) / scale``, for an identity minus the largest relative error, so that rounding makes it slightly negative.
-    The witness is a counterexample in numbers to the printed form; empty if it holds.
+    The margin is the least relative one by which the (corrected) statement holds; rounding makes that of an identity
+    slightly negative.  The witness is a counterexample in numbers to the printed form.
     """
 
     statement: str

@@ -1,12 +1,4 @@
-r"""Stationary points of h: exact ones from closed forms, others from a search with a certificate, and their classes.
-
-Closed forms (X' M X has the eigenvalue of a column's squared length):
-
-* quadratic f = tr(X'AX) / 2: columns along eigenvectors of the pencil (A, M), of squared length 0, 1 or
-  ``(9 lam / 4 - beta) / (beta + 3 lam / 4)``;
-* linear f = <B, X> with ``B = M^(1/2) U diag(b) V'``: ``X = M^(-1/2) U diag(t) V'``, each t being 1, -1, or the
-  real root of ``beta t (1 + t^2) = 3 b / 2``.
-"""
+"""Stationary points of h: exact ones from closed forms, others from a search with a certificate, and their classes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,8 +16,7 @@ from cdfsg.theory.statement import norm
 
 FEASIBLE = 1e-6  # an eigenvalue of X'MX counts as 1 within this distance
 SINGULAR = 1e-12  # relative eigenvalue up to which M counts as singular
-CERTIFIED = 1e-9
-"""Norm of the gradient of h, relative to that of its terms, up to which a point counts as stationary."""
+CERTIFIED = 1e-9  # `certificate` up to which a point counts as stationary
 MOST_STEPS = 40
 ESCAPED = 1e6  # norm of ``M^(1/2) X`` from which a search is given up
 
@@ -94,15 +85,14 @@ def quadratic_minimiser(case: Instance) -> Array:
 
 
 def quadratic_lengths(lam: float, beta: float) -> list[float]:
-    """Squared lengths that a column along an eigenvector of eigenvalue lam can have: 0, 1, and perhaps a third."""
-    if beta + 0.75 * lam == 0:
-        return [0.0, 1.0]
-    third = (2.25 * lam - beta) / (beta + 0.75 * lam)
+    """Squared lengths that a column along an eigenvector of the pencil can have: 0, 1, and perhaps a third."""
+    slope = beta + 0.75 * lam
+    third = (2.25 * lam - beta) / slope if slope else 0.0
     return [0.0, 1.0, third] if third > 0 else [0.0, 1.0]
 
 
 def quadratic_points(case: Instance, rng: np.random.Generator) -> Iterator[Point]:
-    """Stationary points of a quadratic f in random directions: every pattern of squared lengths once."""
+    """Stationary points of a quadratic f: random eigenvectors of the pencil in every pattern of lengths, rotated."""
     values, vectors = pencil(case)
     chosen = rng.permutation(case.n)[: case.p]
     for lengths in product(*(quadratic_lengths(float(values[i]), case.h.beta) for i in chosen)):
@@ -116,7 +106,7 @@ def linear_root(b: float, beta: float) -> float:
 
 
 def linear_points(case: Instance) -> Iterator[Point]:
-    """Stationary points of a linear f: in each singular direction 1, -1 or the inner root."""
+    """Stationary points of ``f = <M^(1/2) U diag(b) V', X>``: ``M^(-1/2) U diag(t) V'`` with t = 1, -1, the root."""
     inverse, beta = inv_sqrt(case.h.M), case.h.beta
     B = case.h.problem.gradient(np.zeros((case.n, case.p)))
     U, b, Vt = np.linalg.svd(inverse @ B, full_matrices=False)
@@ -125,10 +115,7 @@ def linear_points(case: Instance) -> Iterator[Point]:
 
 
 def huber_pairs(count: int) -> Iterator[Point]:
-    """Feasible stationary points of two-view GCCA with the Huber merit, for any beta, each with a random p.
-
-    Columns are ``[a_k; +-b_k] / 2^(1/2)`` with canonical directions a_k, b_k.
-    """
+    """Feasible stationary points of two-view GCCA with the Huber merit, for any beta: canonical pairs."""
     for case, rng in any_instances(count, 104, kinds=("huber",)):
         problem, M = case.h.problem, case.h.M
         assert isinstance(problem, GCCA)
@@ -146,8 +133,7 @@ def huber_pairs(count: int) -> Iterator[Point]:
 def search(case: Instance, start: Array) -> Point | None:
     """A stationary point near a start by Newton's method on ``grad h = 0``; None if it is not certified.
 
-    Newton's method finds saddle points as well as minimisers.  Its unknown is ``z = M^(1/2) X``, so that it does not
-    suffer from M; steps of minimal norm allow for stationary points that are not isolated.
+    Its unknown is ``z = M^(1/2) X``; steps of minimal norm allow for stationary points that are not isolated.
     """
     h, inverse = case.h, inv_sqrt(case.h.M)
     wide = np.kron(inverse, np.eye(case.p))
@@ -165,15 +151,6 @@ def search(case: Instance, start: Array) -> Point | None:
     return Point(case, X) if certificate(h, X) <= CERTIFIED else None
 
 
-def searched(case: Instance, rng: np.random.Generator, starts: int) -> Iterator[Point]:
-    """Certified stationary points from starts whose ``X'MX`` has eigenvalues near 0 and near 1."""
-    for _ in range(starts):
-        spectrum = rng.integers(0, 2, case.p) * rng.uniform(0.8, 1.2, case.p)
-        point = search(case, with_spectrum(case.h.M, spectrum + 1e-3 * rng.random(case.p), rng))
-        if point is not None:
-            yield point
-
-
 @lru_cache(maxsize=1)
 def pool() -> tuple[Point, ...]:
     """Stationary points within the paper's assumptions, feasible ones and others, some thousands of them."""
@@ -184,5 +161,8 @@ def pool() -> tuple[Point, ...]:
         points += linear_points(case)
     shapes = ((1, 1), (2, 1), (2, 2), (3, 2), (4, 1), (4, 3))
     for case, rng in instances(108, 103, kinds=("sines",), conditions=(1.0, 10.0, 100.0), shapes=shapes):
-        points += searched(case, rng, 3)
+        for _ in range(3):  # starts whose ``X'MX`` has eigenvalues near 0 and near 1
+            spectrum = rng.integers(0, 2, case.p) * rng.uniform(0.8, 1.2, case.p) + 1e-3 * rng.random(case.p)
+            point = search(case, with_spectrum(case.h.M, spectrum, rng))
+            points += [point] if point else []
     return tuple(points)

@@ -105,7 +105,7 @@ def test_a_feasible_point_has_no_such_direction():
 
 def test_the_search_finds_the_sharp_beta_of_quadratics():
     (case, _) = next(instances(1, 7, kinds=("quadratic",), betas=(1.0,), conditions=(4.0,), shapes=((3, 2),)))
-    spectrum, test = pencil(case), sharpness.OF_POINTS["quadratic proposition"]
+    spectrum, test = pencil(case), sharpness.TESTS["quadratic proposition"]
     sharp = sharp_beta_of_quadratics(spectrum[0])
     found = sharpness.least_beta(
         lambda beta: all(map(test, sharpness.quadratic_points(case, beta, spectrum))), 1e-3 * sharp, 10 * sharp
