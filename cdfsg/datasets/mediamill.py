@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cdfsg.datasets.download import DownloadError, Source, data_dir, http, obtain, say, verify
 from cdfsg.datasets import mediamill_files as files
+from cdfsg.datasets.download import DownloadError, Source, data_dir, http, obtain, say, verify
 from cdfsg.datasets.mediamill_files import FEATURES, LABELS, ROWS, decode, side_by_side
 from cdfsg.datasets.mediamill_surrogate import surrogate
 from cdfsg.datasets.packages import package_source

@@ -17,10 +17,7 @@ ALPHA = 0.3
 
 
 class PrescribedDirections:
-    """A sampled problem that answers every question about the gradient with the direction in its minibatch.
-
-    Samples are ``D[None]`` with D of shape (lanes, n, p); the solver's own step then makes the moments of it.
-    """
+    """A sampled problem whose every gradient is the direction D (lanes, n, p) in its minibatch ``D[None]``."""
 
     def __init__(self, n: int) -> None:
         self.sizes: tuple[int, ...] = (n,)

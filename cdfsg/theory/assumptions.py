@@ -103,7 +103,7 @@ def correlations(count: int, seed: int) -> Iterator[tuple[float, Merit]]:
     """Canonical correlations in (0, 1], each with a merit."""
     rng = np.random.default_rng(seed)
     for k in range(count // 2):
-        rho = 1.0 if k == 0 else float(rng.uniform(0.05, 1))
+        rho = float(rng.uniform(0.05, 1)) if k else 1.0
         yield rho, Identity()
         yield rho, Huber(float(10 ** rng.uniform(-2, 0)))
 
@@ -126,5 +126,5 @@ def is_bounded_below(h: Penalty) -> bool:
 
 
 def least_bounded_beta(rho: float, merit: Merit) -> float:
-    """``3/2 rho``, and ``3/2 mu rho`` for the Huber merit: below it h falls without bound, on it h is bounded."""
+    """``3/2 rho``, and ``3/2 mu rho`` for the Huber merit: below it h falls without bound."""
     return 1.5 * rho * (merit.mu if isinstance(merit, Huber) else 1.0)

@@ -1,10 +1,8 @@
-r"""Counterexamples to what the paper prints, each a few lines of numpy that a reader can follow by hand.
+"""Counterexamples to what the paper prints, each a few lines of numpy that a reader can follow by hand.
 
-The statement that names a function says what it refutes.  Nothing here uses the formulas of the rest of the project,
-so that what refutes a formula does not depend on our form of it.  The notation is the paper's: ``C = X'MX``,
-``A(X) = X (3I - C) / 2``, ``G = grad f(A(X))``, ``Psi(S) = (S + S') / 2``, and s is the smallest eigenvalue of M.
-In Section 4, ``n = p = 1``, so that M_theta = m, X, Y and D are numbers and ``C_theta(x) = m x^2``; where f = 0 the
-direction is ``W(x, y) = beta m x (y^2 - 1)``.
+Nothing here uses the formulas of the rest of the project, so that what refutes a formula does not depend on our form of
+it.  In Section 4, ``n = p = 1``, so that M_theta = m, X, Y and D are numbers and ``C_theta(x) = m x^2``; where f = 0
+the direction is ``W(x, y) = beta m x (y^2 - 1)``.
 """
 
 import numpy as np

@@ -37,11 +37,8 @@ def along(function: Callable[[Array], Array | float], X: Array, D: Array) -> Arr
 
 
 def smooth_lines(seed: int) -> Iterator[tuple[Penalty, Array, Array]]:
-    """Instances with a point and a direction along which f(A(X)) is smooth within the steps of `derivative`.
-
-    A few more than `COUNT` are drawn, since some cross a kink of the Huber merit.
-    """
-    for case, rng in any_instances(COUNT + 200, seed):
+    """Instances with a point and a direction along which f(A(X)) is smooth within the steps of `derivative`."""
+    for case, rng in any_instances(COUNT + 200, seed):  # some cross a kink of the Huber merit
         h = case.h
         X, D = somewhere(h.M, case.p, rng), somewhere(h.M, case.p, rng)
         if not crosses_kink(h.problem, [h.dissolve(X + k * STEP * D) for k in range(-3, 4)]):
@@ -60,9 +57,8 @@ def gradient() -> Iterator[Margin]:
            says="<XQ, grad h(X)> = tr((beta C (C + I) - 3/2 Lambda) (C - I) Q).")
 def inner_product() -> Iterator[Margin]:
     for _, h, X, rng in points(somewhere, any_instances(COUNT, 6)):
-        C = h.constraint(X)
+        C, G = h.constraint(X), dissolved_gradient(h, X)
         Q = commuting(C, rng)
-        G = dissolved_gradient(h, X)
         factor = h.beta * C @ (C + eye_like(C)) - 1.5 * sym(X.T @ G)
         stated = float(np.trace(factor @ (C - eye_like(C)) @ Q))
         yield equal(inner(X @ Q, h.gradient(X)), stated, norm(X @ Q) * (norm(G) + h.beta * norm(h.M @ X)))

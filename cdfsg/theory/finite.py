@@ -20,11 +20,10 @@ from cdfsg.solvers.cdfsg import CDFSG, TrackingState
 
 @dataclass(eq=False)
 class FinitePencil:
-    """``min E sign/2 ||U_xi X||^2 / r`` subject to ``X' E[V_theta' V_theta / r] X = I`` over equally likely outcomes.
+    """``min E tr(X'A_xi X) / 2`` subject to ``X' E[M_theta] X = I`` over equally likely outcomes.
 
-    The arrays U, V (outcomes, r, n) make ``A_xi = sign U_xi'U_xi / r``, f being convex for the sign 1 and concave for
-    -1, and ``M_theta = V_theta'V_theta / r``.  The blanket assumptions hold wherever M is positive definite.  It is a
-    `SampledProblem` whose samples have the shape (s, lanes, 2 r, n), for each lane the rows of U, then those of V.
+    The arrays U, V (outcomes, r, n) make ``A_xi = sign U_xi'U_xi / r`` and ``M_theta = V_theta'V_theta / r``.  The
+    samples have the shape (s, lanes, 2 r, n), for each lane the rows of U, then those of V.
     """
 
     U: Array
@@ -38,13 +37,8 @@ class FinitePencil:
                 f"U and V must both have the shape (outcomes, rows, n) and sign be 1 or -1, got {self.U.shape}, "
                 f"{self.V.shape} and {self.sign!r}"
             )
-        self.n = self.U.shape[2]
+        self.outcomes, _, self.n = self.U.shape
         self.sizes: tuple[int, ...] = (self.n,)
-
-    @property
-    def outcomes(self) -> int:
-        """Number of equally likely outcomes of theta, and of xi."""
-        return len(self.U)
 
     @cached_property
     def A_xi(self) -> Array:
@@ -70,10 +64,8 @@ class FinitePencil:
         """The exact h."""
         return Penalty(Quadratic(self.A), self.M, beta)
 
-    # --- the protocol of sampled problems; scores have the rows of U X, then those of V X
-
     def scores(self, Z: Array, X: Array) -> Array:
-        """``Z X`` in every lane, shape (s, lanes, 2 r, p)."""
+        """``Z X`` in every lane, shape (s, lanes, 2 r, p): the rows of U X, then those of V X."""
         return Z @ X
 
     def adjoint(self, Z: Array, R: Array) -> Array:
@@ -93,8 +85,6 @@ class FinitePencil:
         """``sign U X / r``, and zero for the rows of V."""
         r = P.shape[1] // 2
         return P * (np.arange(2 * r) < r)[:, None] * (self.sign / r)
-
-    # --- draws
 
     def draw(self, theta: Array, xi: Array) -> Array:
         """The minibatches of the outcomes named, one per lane, shape (2, lanes, 2 r, n)."""
@@ -132,13 +122,10 @@ def branched(state: TrackingState, count: int) -> Any:
 def started(
     solver: CDFSG, toy: FinitePencil, X0: Array, settings: Mapping[str, float], null_direction: bool = True
 ) -> Any:
-    """The state at k = 0 over all outcomes of theta_0, and of xi_0 if D_0 is drawn.
-
-    Either ``D_0 = 0``, as Algorithm 1 says, or ``D_0 = W_{xi_0,theta_0}(X_0, Y_0)``, as eq:updated says.
-    """
+    """The state at k = 0 over all outcomes: ``D_0 = 0`` as in Algorithm 1, or W of theta_0, xi_0 as in eq:updated."""
     theta, xi = np.divmod(np.arange(toy.outcomes**2), toy.outcomes)
     if null_direction:
-        theta, xi = np.arange(toy.outcomes), np.arange(toy.outcomes)
+        theta = np.arange(toy.outcomes)
     X = np.repeat(X0[None], len(theta), axis=0)
     values = {name: np.full((len(theta), 1, 1), value) for name, value in settings.items()}
     state = solver.start(toy, X, values, toy.rows(theta)[None])
@@ -166,7 +153,7 @@ def squared_norms(a: Array) -> Array:
 def random_pencil(
     rng: np.random.Generator, n: int, outcomes: int, rows: int | None = None, condition: float = 1.0
 ) -> FinitePencil:
-    """Gaussian outcomes; M has about the square of `condition` as its condition number, and at least n rows in all."""
+    """Gaussian outcomes; M has about the square of `condition` as its condition number."""
     rows = rows or -(-n // outcomes)
     scale = np.geomspace(1, 1 / condition, n)
     U, V = rng.standard_normal((2, outcomes, rows, n))
@@ -174,12 +161,10 @@ def random_pencil(
 
 
 def least_penalty(toy: FinitePencil, beta: float, p: int) -> float:
-    """The global minimum of h, ``h(X_*)``.
+    """The global minimum of h, ``h(X_*)``; ValueError where h is unbounded below.
 
-    For quadratic f, h is a sum over the eigenvalues c of ``X'MX``, each paired with an eigenvalue lam of the pencil
-    (A, M): ``phi(c) = lam/8 c (3 - c)^2 + beta/6 (c^3 - 3c)``, ``phi' = (1 - c) (3 lam (3 - c)/8 - beta (1 + c)/2)``;
-    by von Neumann's trace inequality the minimum is attained at such a pairing.
-    It raises ValueError where h is unbounded below, which is so for ``beta < -3/4 lam``.
+    h is a sum over the eigenvalues c of ``X'MX``, by von Neumann's trace inequality each paired with an eigenvalue lam
+    of the pencil: ``phi(c) = lam/8 c (3 - c)^2 + beta/6 (c^3 - 3c)``, which turns at 1 and ``turning``.
     """
     lam = eigh(toy.A, toy.M, eigvals_only=True)
     if beta <= -0.75 * lam.min():

@@ -116,7 +116,7 @@ def quadratics() -> Iterator[Margin]:
 
 
 def sharp_beta_of_quadratics(values: Array) -> float:
-    """The least beta from which squared lengths are 0 or 1: ``max(9/4 lam_max, 3/4 |lam_min|)`` of the pencil."""
+    """The least beta from which squared lengths are 0 or 1, from the eigenvalues of the pencil."""
     return max(9 / 4 * float(values[-1]), 3 / 4 * abs(min(float(values[0]), 0.0)), 0.0)
 
 

@@ -28,27 +28,21 @@ class Setting:
 
     @property
     def alpha(self) -> float:
-        """Step size, of every k."""
         return float(self.s2 / self.K**0.5)
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants of the bounds, valid for one problem, setting and horizon.
+    """The constants of the bounds, valid for one problem, setting and horizon, over all paths."""
 
-    Largest ``||X_k||``, ``||D_k||``, ``||grad h(X_k)||`` (which the paper uses undefined) and ``||M_theta||`` over all
-    paths, the variance v_m^2 of M_theta, the expected J_0, and Lipschitz constants of grad h on ``||X|| <= tau_x`` and
-    of every ``W_{xi,theta}`` in Y on ``||X|| <= tau_x, ||Y|| <= tau_y``: exact for n = p = 1, else upper bounds.
-    """
-
-    tau_x: float
-    tau_d: float
-    tau_h: float
-    tau_m: float
-    variance: float
-    L_h: float
-    L_W: float
-    J_0: float
+    tau_x: float  # largest ||X_k||
+    tau_d: float  # largest ||D_k||
+    tau_h: float  # largest ||grad h(X_k)||, which the paper uses undefined
+    tau_m: float  # largest ||M_theta||
+    variance: float  # v_m^2 of M_theta
+    L_h: float  # of grad h on ||X|| <= tau_x; exact for n = p = 1, else an upper bound, as is
+    L_W: float  # of every W_{xi,theta} in Y on ||X|| <= tau_x, ||Y|| <= tau_y
+    J_0: float  # expected
 
 
 @statement("theorem on Algorithm 1", place="Section 4.1, theorem on Algorithm 1",
@@ -135,10 +129,7 @@ def tracker_weight(solver: CDFSG, L_W: float) -> float:
 def enumerate_paths(
     solver: CDFSG, toy: FinitePencil, X0: Array, setting: Setting, null_direction: bool = True, B0: Array | None = None
 ) -> tuple[Array, Constants]:
-    """``E||grad h(X_k)||^2``, k = 0, ..., K, and the constants, over all paths of K steps from X0 (n, p).
-
-    D_0 is zero or drawn by eq:updated; a first moment B0 (n, p) comes with ``V_0 = (1 - eta2) B_0^2``.
-    """
+    """``E||grad h(X_k)||^2``, k = 0, ..., K, and the constants, over all paths; B0 comes with its least V_0."""
     first = started(solver, toy, X0, {"s1": setting.s1, "s2": setting.alpha}, null_direction)
     if B0 is not None and isinstance(solver, CDFSGAda):
         first.B = first.B + B0
@@ -173,7 +164,7 @@ def _constants(
 def exact_lipschitz(toy: FinitePencil, beta: float, tau_x: float, tau_y: float) -> tuple[float, float]:
     """L_h and L_W for n = p = 1, where grad h is a polynomial of degree 5 in x, and dW/dy of degree 3 in x.
 
-    W is quadratic in y: a central difference gives dW/dy, which is linear and so largest at ``y = +-tau_y``.
+    W is quadratic in y: a central difference gives dW/dy, which is largest at ``y = +-tau_y``.
     """
     x = _nodes(5, tau_x)
     L_h = _largest(x, toy.gradient_of_h(x[:, None, None], beta).ravel(), tau_x, derivative=True)
@@ -188,12 +179,7 @@ def exact_lipschitz(toy: FinitePencil, beta: float, tau_x: float, tau_y: float) 
 
 
 def bounded_lipschitz(toy: FinitePencil, beta: float, tau_x: float, tau_y: float) -> tuple[float, float]:
-    """Upper bounds of L_h and L_W from norms, for any n and p: each product of the formulas is differentiated.
-
-    With ``alpha = ||A||``, ``mu = ||M||``, ``c = mu tau_x^2`` and ``q = (3 + c)/2``:
-    ``L_h <= alpha (q^2 + 5 q c + c^2) + beta mu (5 c^2 + 1)``; with the largest norms of A_xi and M_theta and
-    ``r = (3 + tau_y)/2``: ``L_W <= alpha tau_x r + mu alpha tau_x^3 / 2 + 2 beta mu tau_x tau_y``.
-    """
+    """Upper bounds of L_h and L_W from norms, for any n and p: each product of the formulas is differentiated."""
     alpha, mu = norm(toy.A, 2), norm(toy.M, 2)
     c = mu * tau_x**2
     q = (3 + c) / 2
@@ -219,7 +205,7 @@ def _largest(nodes: Array, values: Array, radius: float, derivative: bool = Fals
 
 
 def random_setting(rng: np.random.Generator, number: int) -> tuple[FinitePencil, Array, Setting]:
-    """A problem, an initial point and step sizes with ``b <= 1`` and ``s1 <= 2``; every third is larger than 1 by 1."""
+    """A problem, an initial point and step sizes with ``b <= 1`` and ``s1 <= 2``."""
     n, p = ((1, 1), (1, 1), (2, 1), (1, 1), (1, 1), (2, 2))[number % 6]
     outcomes = 1 + (number % 5 > 0)  # a fifth of them are deterministic
     toy = random_pencil(rng, n, outcomes, rows=None if n == 1 else n, condition=float(rng.choice([1, 3])))
@@ -239,8 +225,7 @@ LANES = 32
 RATE_BETA = 1.0
 S1, S2 = 2.0, {"CDFSG": 0.7, "CDFSG-Ada": 0.1}
 """Step sizes within the theorems' ranges: ``0 < s1 <= 2`` and ``b = s2 / (s1 sqrt(K)) <= 1``."""
-DENSE, STRIDE = 512, 16
-"""Gradients are taken at every k below DENSE, where the transient is, and at every STRIDE-th k beyond."""
+DENSE, STRIDE = 512, 16  # gradients are taken at every k up to DENSE, where the transient is, then at every STRIDE-th
 
 
 def rate_problem() -> FinitePencil:
@@ -251,10 +236,7 @@ def rate_problem() -> FinitePencil:
 
 
 def mean_squared_gradients(solver: CDFSG, K: int, lanes: int = LANES, seed: int = 0) -> Array:
-    """``1/K sum_{k=1}^K ||grad h(X_k)||^2`` per lane, with the theorem's step sizes, shape (lanes,).
-
-    Every lane has draws of its own and an initial point with ``X_0' X_0 = I / 4``.
-    """
+    """``1/K sum_{k=1}^K ||grad h(X_k)||^2`` per lane, with the theorem's step sizes; each lane has its own draws."""
     toy, rng = rate_problem(), np.random.default_rng([seed, K])
     X0 = np.stack([np.linalg.qr(rng.standard_normal((toy.n, 2)))[0] / 2 for _ in range(lanes)])
     values = {name: np.full((lanes, 1, 1), s) for name, s in (("s1", S1), ("s2", S2[solver.name] / K**0.5))}
@@ -262,24 +244,21 @@ def mean_squared_gradients(solver: CDFSG, K: int, lanes: int = LANES, seed: int 
     total = np.zeros(lanes)
     for k in range(1, K + 1):
         solver.step(toy, state, toy.draw(*rng.integers(toy.outcomes, size=(2, lanes))))
-        if k <= DENSE or k % STRIDE == 0:
-            weight = 1 if k <= DENSE else STRIDE
+        weight = 1 if k <= DENSE else STRIDE
+        if k % weight == 0:
             total += weight * squared_norms(toy.gradient_of_h(state.X, solver.beta))
     return total / K
 
 
 def rate(solver: CDFSG) -> tuple[Array, float, float]:
-    """Mean squared gradients (horizons, lanes), and the slope in K on log-log scale with its half-width (95 %).
-
-    The slope and its half-width are mean and 1.96 standard errors over the lanes' own fits.
-    """
+    """Mean squared gradients (horizons, lanes), and mean and 1.96 standard errors of the lanes' slopes in log K."""
     means = np.stack([mean_squared_gradients(solver, K) for K in HORIZONS])
     slopes = np.polyfit(np.log(HORIZONS), np.log(means), 1)[0]
     return means, float(slopes.mean()), float(1.96 * slopes.std(ddof=1) / len(slopes) ** 0.5)
 
 
 def slope_margins(solver: CDFSG) -> Iterator[Margin]:
-    """By how much the slope is below -1/2, within its interval, once for each run; and the slope in words."""
+    """By how much the slope is below -1/2, within its interval, once for each run."""
     means, slope, half_width = rate(solver)
     yield np.full(means.shape, -0.5 - slope + half_width)
     yield f"Slope {slope:.3f} +- {half_width:.3f} over K = 200 ... 12,800"

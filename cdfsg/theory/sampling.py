@@ -115,10 +115,7 @@ def exact_direction(Z: Array, sizes: tuple[int, ...], X: Array, Y: Array) -> Arr
 
 
 def shared_bias(Z: Array, sizes: tuple[int, ...], X: Array, Y: Array) -> list[Array]:
-    """``E W - W`` with one minibatch of l samples for xi and theta, over all choices of them, for l = 1, ..., N - 1.
-
-    Z are the samples (N, n), X has the shape (lanes, n, p), Y (lanes, p, p).
-    """
+    """``E W - W`` with one minibatch of l samples for xi and theta, over all choices of them, for l = 1, ..., N - 1."""
     exact = exact_direction(Z, sizes, X, Y)
     return [
         np.mean([sampled_direction(Z[None, chosen], sizes, X, Y) for chosen in choices(len(Z), size)], axis=0) - exact
@@ -141,12 +138,11 @@ def gradient_bias(Z: Array, sizes: tuple[int, ...], X: Array, merit: Merit) -> l
     """``|| E grad f_Z - grad f ||`` per batch size l = 1, ..., N - 1, X of shape (lanes, n, p)."""
     problem = SampledGCCA(sizes, merit)
 
-    def gradient(rows: Array) -> Array:
-        samples = rows[None]
+    def gradient(samples: Array) -> Array:
         return problem.adjoint(samples, problem.raw_gradient(problem.scores(samples, X)[0])[None])
 
-    means = [np.mean([gradient(Z[some]) for some in choices(len(Z), size)], axis=0) for size in range(1, len(Z))]
-    return [norm(mean - gradient(Z)) for mean in means]
+    means = [np.mean([gradient(Z[None, some]) for some in choices(len(Z), size)], axis=0) for size in range(1, len(Z))]
+    return [norm(mean - gradient(Z[None])) for mean in means]
 
 
 def example() -> tuple[Array, tuple[int, ...], Array, Array]:

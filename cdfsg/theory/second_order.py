@@ -17,7 +17,7 @@ FEASIBLE = STATIONARY + " and feasible"
 
 
 def parts_of(point: Point, D: Array) -> tuple[Array, Array]:
-    """The tangent part T and the matrix S of the normal part XS of D at a feasible X."""
+    """The tangent part T and the matrix S of the normal part XS of D."""
     S = sym(point.X.T @ point.h.M @ D)
     return D - point.X @ S, S
 

@@ -1,8 +1,4 @@
-"""All statements in the paper's order, what is on record of them, and the errata.
-
-``python -m cdfsg theory`` tests every statement and compares with ``data/paper/statements.csv``; with ``--write`` it
-writes that file and ``errata.toml`` anew from the code.
-"""
+"""All statements in the paper's order, what is on record of them, and the errata."""
 
 import csv
 import io
@@ -70,10 +66,8 @@ def recorded(path: Path = PAPER / NAME) -> dict[str, Recorded]:
 
 def check_all(jobs: int = 1) -> Iterator[Check]:
     """The outcome of every statement, in the paper's order."""
-    parts = Parallel(n_jobs=min(jobs, len(PARTS)), return_as="generator")(
-        delayed(_check_part)(number) for number in range(len(PARTS))
-    )
-    for part in parts:
+    workers = Parallel(n_jobs=min(jobs, len(PARTS)), return_as="generator")
+    for part in workers(delayed(_check_part)(number) for number in range(len(PARTS))):
         yield from part
 
 

@@ -12,8 +12,7 @@ from cdfsg.theory.finite import FinitePencil, branched, random_pencil, squared_n
 from cdfsg.theory.statement import BLANKET, Erratum, Margin, Tally, at_most, equal, norm, statement
 
 PRINTED, INDEFINITE, SEMIDEFINITE = 4, 8, 2
-"""Constants of pr:yktrack before ``tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2``: the printed one, the one that holds for every
-symmetric M_theta (and for no less, see `sharpest`), and the one that holds for positive semidefinite M_theta."""
+"""Constants of pr:yktrack before ``tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2``: as printed, and for M_theta of two kinds."""
 
 
 @statement("pro:boundy", place="Section 4.1, pro:boundy", assumes="||Y_0|| <= tau_y, 0 <= b_k <= 1",
@@ -25,8 +24,9 @@ def tracker_is_bounded() -> Iterator[Margin]:
     for seed, (n, p) in enumerate([(1, 1), (2, 1), (3, 3), (5, 2), (8, 4)]):
         for worst in (False, True):
             X, M, b, a = _path(np.random.default_rng(seed), n, p, lanes=120, steps=25, worst=worst)
+            tau_x, tau_m = _norms(X).max(axis=0), _norms(M).max(axis=0)
             sizes = np.stack([_norms(Y) for Y in tracked(X, M, b)])
-            yield at_most(sizes.max(axis=0), tracker_bound(X, M, a))
+            yield at_most(sizes.max(axis=0), tau_x * tau_m * (tau_x + 2 * a))  # directions have norm 1
 
 
 @statement("pr:yktrack", place="Section 4.1, pr:yktrack", assumes="M_theta symmetric, every b_k",
@@ -98,10 +98,7 @@ def direction_given_the_past() -> Iterator[Margin]:
 
 
 def tracked(X: Array, M: Array, b: Array) -> Iterator[Array]:
-    """The trackers Y_0, Y_1, ... of iterates X (steps + 1, lanes, n, p), by the solver's own update.
-
-    M (steps + 1, lanes, n, n) are the ``M_theta_k``, of which the first makes Y_0; b has the shape (steps, lanes).
-    """
+    """The trackers Y_0, Y_1, ... of iterates X (steps + 1, lanes, n, p), by the solver's own update."""
     Y = _constraint(M[0], X[0])
     state = TrackingState(X[0], Y, np.zeros_like(X[0]), Y, np.zeros(1), b[0])
     yield Y
@@ -109,12 +106,6 @@ def tracked(X: Array, M: Array, b: Array) -> Iterator[Array]:
         state.b, state.C = b[k][:, None, None], _constraint(M[k + 1], X[k + 1])
         track(state, _constraint(M[k + 1], X[k]))
         yield state.Y
-
-
-def tracker_bound(X: Array, M: Array, a: Array) -> Array:
-    """``tau_y = tau_x tau_m (tau_x + 2 a tau_d)`` with ``a tau_d = a`` (directions of norm 1), per lane."""
-    tau_x, tau_m = _norms(X).max(axis=0), _norms(M).max(axis=0)
-    return tau_x * tau_m * (tau_x + 2 * a)
 
 
 def recursion_margin(M: Array, X: Array, X_new: Array, Y: Array, b: float, constant: float) -> float:
@@ -152,10 +143,7 @@ def conditional_bias(toy: FinitePencil, X: Array, b: float, beta: float = 1.0) -
 
 
 def tracking_error(b: float, steps: int) -> Array:
-    """``E||Y_k - C||^2`` relative to that of a minibatch, where X stands still and Y_0 is one: shape (steps + 1,).
-
-    ``e_{k+1} = (1 - b)^2 e_k + b^2``, whose limit is ``b / (2 - b)`` for b < 2; there is none for b >= 2.
-    """
+    """``E||Y_k - C||^2`` for k = 0, ..., steps relative to that of a minibatch, where X stands still and Y_0 is one."""
     errors = [1.0]
     for _ in range(steps):
         errors.append((1 - b) ** 2 * errors[-1] + b**2)
