@@ -63,7 +63,7 @@ class SampledGEVP:
         return R
 
     def _vectors(self, samples: Array) -> Array:
-        """All a and b of a minibatch one below the other, shape (s, 2l, d): no copy."""
+        """All a and b of a minibatch one below the other, shape (s, 2l, d)."""
         return samples.reshape(len(samples), -1, self.n)
 
 
@@ -75,7 +75,7 @@ def generalised_eigenproblem(
     Parameters
     ----------
     a, b : array_like (N, d)
-        Samples; row i of both enters the same minibatch.  They are copied side by side.
+        Samples; row i of both enters the same minibatch.
     centred : bool
         Subtract the means, so that A and M are covariances.
     name : str
@@ -110,12 +110,11 @@ class SampledLDA:
     ``S_xi = (1 - 1/N) / (l (l-1)) sum_{i != j} w_ij x_i x_j' + 1 / (N l) sum_i w_ii x_i x_i'``,
 
     which is **unbiased** for S_b of the data: a pair i != j of the N (N - 1) and a row of the N are equally likely.
-    (The class means of the minibatch, plugged in, would be biased upwards, by about ``(k-1)/l S_w``.)  For rows drawn
-    afresh N is infinite, and S_xi, the U-statistic of pairs, is unbiased for the S_b of the distribution whose mean and
-    priors are given.
+    (The class means of the minibatch would be biased upwards, by about ``(k-1)/l S_w``.)  For rows drawn afresh N is
+    infinite, and S_xi is unbiased for the S_b of the distribution whose mean and priors are given.
 
-    The k scores of a row are ``x'X`` at the place of its class and 0 at the others.  Sums over a class are thereby sums
-    over rows, and the sum over pairs costs no l-by-l matrix.
+    The k scores of a row are ``x'X`` at the place of its class and 0 at the others: the sum over pairs costs no l-by-l
+    matrix.
 
     Parameters
     ----------
@@ -196,7 +195,7 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
     Parameters
     ----------
     X : array_like (N, d)
-        Features, one row per sample; copied beside the one-hot labels, centred when served.
+        Features, one row per sample.
     y : array_like (N,)
         Labels, of any type that can be sorted; the classes are in the order of ``numpy.unique``.
     name : str
@@ -234,7 +233,6 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
 
 
 def _table(name: str, argument: str, values: ArrayLike) -> Array:
-    """The argument as a finite matrix of numbers."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name}: {argument} has masked values: expected none; drop or fill in such rows first")
     if sparse.issparse(values):

@@ -36,7 +36,6 @@ def moments_of(P: Array) -> Array:
 
 
 def require_finite_moments(K: Array) -> None:
-    """Raise ValueError if the moments overflowed."""
     if not np.isfinite(K).all():
         raise ValueError(
             "views has values so large that the squares of their projections overflow: expected values of the size of "
@@ -62,10 +61,7 @@ def normalise(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit)
 
 
 def pairwise_correlations(K: Array) -> Array:
-    """Per column the correlation of two views' projections, averaged over the pairs of views, shape (p,).
-
-    A projection without variance has the correlation 0.
-    """
+    """Correlation of two views' projections, 0 for one without variance, averaged over the pairs of views: (p,)."""
     t = np.diagonal(K, axis1=-2, axis2=-1)
     i, j = np.triu_indices(len(K), 1)
     scale = np.sqrt(np.maximum(t[i, i] * t[j, j], 0))
@@ -91,8 +87,8 @@ def total_correlation(K: Array) -> float:
 def _free_factors(K: Array) -> Array:
     """Factors (m, p, p) of the best weights in the spans, with ``X'MX = I``: the exact problem of the projections.
 
-    Where those of a view are linearly dependent, it is solved in their range.  Columns beyond the largest rank of a
-    view are zero: the next ones would be the pairs found, with a negative sign.
+    It is solved in the range of the projections.  Columns beyond the largest rank of a view are zero: the next ones
+    would be the pairs found, with a negative sign.
     """
     m, p = K.shape[0], K.shape[2]
     spectra = [np.linalg.eigh(sym(K[i, i])) for i in range(m)]

@@ -11,30 +11,18 @@ STILL_GROWING = 0.05  # a fit has not converged if the gains of its last passes 
 
 @dataclass(frozen=True)
 class Progress:
-    """The second argument of a callback.
+    """The second argument of a callback."""
 
-    Attributes
-    ----------
-    epoch, rows : int
-        Passes made, or the number of the call of `partial_fit`; rows seen since the start, repeats included.
-    captured : float
-        Sum of the canonical correlations, estimated from the last 10,000 rows, each projected before it moved the
-        weights.
-    step_size, seconds : float
-        Multiple of the default step, halved by each restart; time since the call began.
-    """
-
-    epoch: int
-    rows: int
-    captured: float
-    step_size: float
-    seconds: float
+    epoch: int  # passes made, or the number of the call of `partial_fit`
+    rows: int  # seen since the start, repeats included
+    captured: float  # sum of the canonical correlations of about the last 10,000 rows
+    step_size: float  # multiple of the default step, halved by each restart
+    seconds: float  # since the call began
 
 
 def still_to_come(history: Sequence[float]) -> float:
-    """Estimate how much further passes add, if the gains per pass fall like a power of the number of passes.
+    """Estimate how much further passes add, if the gains go on to fall like a power of the number of passes.
 
-    The power is that by which they fell from the second pass to the last one; after a single pass the result is 0.
     A geometric series would promise too little: the directions of little variance come late.
     """
     passes = len(history)
@@ -52,10 +40,9 @@ def has_stalled(history: Sequence[float], tol: float) -> bool:
 
 
 def reason_for_doubt(history: Sequence[float], captured: float, steps: int, n_epochs: int) -> str:
-    """Say why a fit of so many steps has probably not converged; an empty string if it has.
+    """Say why a fit has probably not converged; an empty string if it has.
 
-    The captured correlation after each pass, `history`, lags behind, being that of earlier iterates; `captured` is that
-    of the last pass, which only measured.
+    The captured correlations after each pass, `history`, lag behind; `captured` is that of the pass that only measured.
     """
     if len(history) > 1 and steps < FEW_STEPS:  # a single pass was asked for: no need to call it short
         return (

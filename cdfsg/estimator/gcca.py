@@ -182,10 +182,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(self, views: Any, y: Any = None) -> Self:
-        """Go on with the fit on the rows given, once, in their order.
+        """Go on with the fit on the rows given, once, in their order, in minibatches of `batch_size` (100 if "auto").
 
-        They are cut into minibatches of `batch_size` rows (100 if "auto"), with which `fit` would make the same steps.
-        Its last pass, which makes the convention hold exactly, is here `calibrate`.
+        The last pass of `fit`, which makes the convention hold exactly, is here `calibrate`.
 
         Parameters
         ----------
@@ -214,7 +213,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def calibrate(self, views: Any) -> Self:
         """Make the convention hold exactly on the rows given, and take the canonical correlations from them.
 
-        The spans of the weights stay the same; `fit` ends with this on its own data.  The views are as for `fit`.
+        The spans of the weights stay the same; `fit` ends with this on its own data.
         """
         check_is_fitted(self)
         self._publish(self._solver.solution_on(self._read(views, reset=False)))
@@ -222,10 +221,6 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, views: Any) -> Any:
         """Project every view on its weights.
-
-        Parameters
-        ----------
-        views : list of array_like (N, n_i), or array_like (N, n)
 
         Returns
         -------
@@ -248,11 +243,10 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return projected
 
     def score(self, views: Any, y: Any = None) -> float:
-        """Total correlation captured on the rows given, views as for `transform`.
+        """Total correlation captured on the rows given; if `center`, the projections are centred on these rows.
 
         For two views it is the sum of the canonical correlations of their projections (the paper's TCC, at most
-        `n_components`); for more the sum over the components of the mean correlation of two views.  If `center`, the
-        projections are centred on these rows.
+        `n_components`); for more the sum over the components of the mean correlation of two views.
         """
         check_is_fitted(self)
         source = read_features(self, views, at_least=2, reset=False)
@@ -273,17 +267,15 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return convention.total_correlation(K * varies[:, None, :, None] * varies[None, :, None, :])
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the projections, view after view: ``view0_0``, ``view0_1``, ...; the argument is ignored."""
+        """Names of the projections, view after view: ``view0_0``, ``view0_1``, ..."""
         check_is_fitted(self)
         widths = [weights.shape[1] for weights in self.weights_]
         return np.array([f"view{i}_{r}" for i, width in enumerate(widths) for r in range(width)], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether there are weights."""
         return hasattr(self, "weights_")
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn about the input."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.two_d_array = self.view_sizes is not None
@@ -298,7 +290,6 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return Stream(views, lambda chunk: read_features(self, chunk, at_least=1, reset=next(resets, False)))
 
     def _scores(self, blocks: list[ViewRows]) -> list[Array]:
-        """Projections of the rows on the weights, one array (l, p) per view."""
         scaled = [weights / scale[:, None] for weights, scale in zip(self.weights_, self.scales_, strict=True)]
         triples = zip(blocks, scaled, self.means_, strict=True)
         return [np.asarray(block @ weights - mean @ weights) for block, weights, mean in triples]
@@ -332,7 +323,6 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._solver, self.restarts_ = solver, solver.restarts
 
     def _publish(self, solution: convention.Solution) -> None:
-        """Set the attributes that depend on the weights."""
         solver = self._solver
         deviation = np.sqrt(solver.moments.variance)
         scale = np.where(deviation > 0, deviation, 1.0) if self.scale else np.ones_like(deviation)
@@ -345,7 +335,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.penalty_, self.n_samples_seen_ = solver.config.beta, solver.moments.rows
 
     def _report(self, epoch: int, captured: float, began: float) -> bool:
-        """Print a line and call the callbacks; whether one of them wants to stop."""
+        """Print a line and call the callbacks; whether one returns True."""
         solver = self._solver
         progress = Progress(epoch, solver.moments.rows, captured, solver.step_size, time.perf_counter() - began)
         if self.verbose:

@@ -1,8 +1,4 @@
-"""The data of the estimator as minibatches: from arrays, sparse matrices, mapped files, Dask arrays, iterators.
-
-A `Source` knows the widths of the views and gives their rows batch by batch, one block per view, in the type that the
-fit computes in.  Data on a disk or behind Dask are read in runs of consecutive rows and never as a whole.
-"""
+"""The data of the estimator as minibatches: from arrays, sparse matrices, mapped files, Dask arrays, iterators."""
 
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,16 +35,14 @@ class Source:
 
     tables: list[Any]  # arrays, CSR matrices or Dask arrays with one row per sample
     columns: list[tuple[int, slice]]  # for each view the number of its table, and its columns there
-    again: ClassVar[bool] = True
+    again: ClassVar[bool] = True  # whether the rows can be had more than once
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Widths of the views."""
         return tuple(part.stop - part.start for _, part in self.columns)
 
     @property
     def n_samples(self) -> int:
-        """Number of rows."""
         return int(self.tables[0].shape[0])
 
     @property
@@ -73,10 +67,9 @@ class Source:
         return blocks
 
     def batches(self, size: int, rng: np.random.Generator | None = None) -> Iterator[list[ViewRows]]:
-        """One pass in batches of `size` rows, of which the last may be smaller.
+        """One pass in batches of `size` rows, of which the last may be smaller; a generator shuffles them.
 
-        Without a generator the rows keep their order.  With one they are permuted in memory; on a disk or behind Dask,
-        runs of consecutive rows come in random order, and `RUNS_AT_ONCE` of them are shuffled.
+        On a disk or behind Dask, runs of consecutive rows come in random order, `RUNS_AT_ONCE` of them shuffled.
         """
         if rng is None or not self.in_memory:
             yield from rebatch(self._runs(size, rng), size)
@@ -112,7 +105,6 @@ class Stream:
 
     @property
     def again(self) -> bool:
-        """Whether the chunks can be had more than once."""
         return not hasattr(self.make, "__next__")
 
     def batches(self, size: int, rng: np.random.Generator | None = None) -> Iterator[list[ViewRows]]:
@@ -127,7 +119,7 @@ class Stream:
 
 
 def read_views(X: Any, view_sizes: Any, *, at_least: int = 1) -> Source:
-    """Make a source of a list of views, or of one array and `view_sizes`; both need `at_least` so many rows."""
+    """Make a source of a list of views, or of one array and `view_sizes`."""
     require_view_sizes(view_sizes)
     listed = isinstance(X, list | tuple) and bool(X) and all(dimensions(view) == 2 for view in X)
     if view_sizes is None or listed:
@@ -168,7 +160,7 @@ def slices_of(blocks: list[ViewRows]) -> tuple[slice, ...]:
 
 
 def rebatch(chunks: Iterable[list[ViewRows]], size: int) -> Iterator[list[ViewRows]]:
-    """The same rows in batches of `size`, whatever the chunks; the last batch may be smaller."""
+    """The same rows in batches of `size`; the last one may be smaller."""
     left: list[ViewRows] | None = None
     for chunk in chunks:
         blocks = chunk if left is None else [_stack(pair) for pair in zip(left, chunk, strict=True)]
@@ -235,7 +227,6 @@ def _rows_of(table: Any, rows: Array | slice, number: int) -> Any:
 
 
 def _convert(block: Any, dtype: np.dtype[Any]) -> ViewRows:
-    """A copy where one is needed: of another type, or of a mapped file."""
     if sparse.issparse(block):
         return block.astype(dtype, copy=False)
     return np.array(block, dtype=dtype, order="C", copy=None if _file_behind(block) is None else True)
@@ -257,7 +248,6 @@ def _require_finite(block: ViewRows, view: int) -> None:
 
 
 def _file_behind(table: Any) -> mmap.mmap | None:
-    """The mapped file behind an array."""
     while isinstance(table, np.ndarray):
         table = table.base
     return table if isinstance(table, mmap.mmap) else None

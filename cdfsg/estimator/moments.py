@@ -25,15 +25,15 @@ class Moments:
         return np.maximum(self.high - centre, centre - self.low)
 
     def update(self, blocks: list[ViewRows]) -> None:
-        """Take in a batch, one block (l, n_i) per view.
+        """Take in a batch, one block (l, n_i) per view, and merge its moments (Chan, Golub, LeVeque 1983).
 
-        Sums are taken of deviations from the mean so far, so that a mean far from zero costs no digits; the two
-        parts are then merged (Chan, Golub, LeVeque 1983).  Stored zeros and those left out of a sparse block count.
+        Sums are taken of deviations from the mean so far, so that a mean far from zero costs no digits.
         """
         size = blocks[0].shape[0]
         total = self.rows + size
         for block, view in zip(blocks, slices_of(blocks), strict=True):
-            shift = self.mean[view] if self.rows else _first_row(block)
+            first = block[:1].toarray() if sparse.issparse(block) else block[:1]  # near the mean of the first batch
+            shift = self.mean[view] if self.rows else first[0]
             shift = shift.astype(block.dtype).astype(np.float64)  # a number that can be subtracted without rounding
             sums, squares = _sums(block, shift)
             delta = sums / size  # the batch's mean minus shift
@@ -47,11 +47,6 @@ class Moments:
             self.low[view] = np.minimum(self.low[view], low)
             self.high[view] = np.maximum(self.high[view], high)
         self.rows = total
-
-
-def _first_row(block: ViewRows) -> Array:
-    """The first row as a shift that is near the mean of the first batch."""
-    return np.asarray(block[:1].toarray()[0] if sparse.issparse(block) else block[0], dtype=np.float64)
 
 
 def _sums(block: ViewRows, shift: Array) -> tuple[Array, Array]:

@@ -1,8 +1,4 @@
-"""The paper's algorithms on a stream of minibatches: scaling, step sizes, averaging, and restarts on divergence.
-
-The state is n-by-p (the iterate, its average, the direction, Adam's two moments), p-by-p (the tracker, the moments of
-the projections) and a few vectors of n; none of it grows with the number of rows.
-"""
+"""The paper's algorithms on a stream of minibatches: scaling, step sizes, averaging, and restarts on divergence."""
 
 import warnings
 from collections.abc import Mapping
@@ -37,7 +33,7 @@ NO_ROWS = "the iterator gave no rows; if it was read before, make a new one"
 
 @dataclass(frozen=True)
 class Config:
-    """The estimator's parameters, with the defaults filled in; `sizes` are the widths of the views."""
+    """The estimator's parameters, with the defaults filled in."""
 
     sizes: tuple[int, ...]
     n_components: int
@@ -101,17 +97,16 @@ class OnlineSolver:
 
     @property
     def step_size(self) -> float:
-        """The present multiple of the default step."""
         return self.config.step_size * 0.5 ** len(self.restarts)
 
     @property
     def mean(self) -> Array:
-        """The vector that is subtracted from a row, shape (n,)."""
+        """What is subtracted from a row, shape (n,)."""
         return self.moments.mean if self.config.center else np.zeros_like(self.moments.mean)
 
     @property
     def scale(self) -> Array:
-        """The numbers that columns are divided by, shape (n,)."""
+        """What columns are divided by, shape (n,)."""
         return np.where(self.deviation > 0, self.deviation, 1.0) * np.repeat(np.sqrt(self.top), self.config.sizes)
 
     def solution(self, K: Array | None = None) -> Solution:
@@ -152,7 +147,6 @@ class OnlineSolver:
         return centre_and_scale(blocks, self.mean, self.scale)
 
     def _require_squares(self, dtype: np.dtype[np.floating]) -> None:
-        """Raise ValueError if the deviations of a view are too large or too small to be squared in the type."""
         seen = self.moments.largest_deviation(self.moments.mean)
         least = float(np.finfo(dtype).tiny) ** 0.5
         for i, view in enumerate(self.slices):
@@ -186,7 +180,7 @@ class OnlineSolver:
         return np.array([shares[view].sum() for view in self.slices]) / tops
 
     def _change(self, deviation: Array, top: Array) -> None:
-        """Go over to other coordinates; iterate and average stay the same weights of the data."""
+        """Change the coordinates; iterate and average stay the same weights of the data."""
         before = self.scale
         self.deviation, self.top = deviation, top
         ratio = (self.scale / before)[:, None].astype(self.config.dtype)
@@ -237,7 +231,7 @@ class OnlineSolver:
         self._begin(samples, X @ metrics.orthogonalise(C)[0])
 
     def _begin(self, samples: Samples, X: Array) -> None:
-        """Start the algorithm in X, which is feasible; what is known of its moments is kept."""
+        """Start the algorithm in a feasible X; what is known of its moments is kept."""
         X = X.astype(self.config.dtype)
         one = np.ones((1, 1, X.shape[2]), dtype=X.dtype)
         self.state = self.solver.start(self.problem, X, {"s2": one, "s1": one / self.config.tracking}, samples)
@@ -245,7 +239,6 @@ class OnlineSolver:
         self.average, self._averaged = X.copy(), 0.0
 
     def _step(self, samples: Samples) -> None:
-        """One iteration of the algorithm, both of its samples the same minibatch."""
         size = samples[0][0].shape[0]
         self.state.alpha[:] = self._alpha()
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -317,5 +310,5 @@ class OnlineSolver:
 
 
 def _share(rows: int, total: float) -> float:
-    """Share of the latest `rows` of `total` in an average with weights like the power `AVERAGING` of the count."""
+    """Share of the latest `rows` in the average of `total`."""
     return (AVERAGING + 1) * rows / (total + AVERAGING * rows)

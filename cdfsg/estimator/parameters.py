@@ -48,14 +48,11 @@ CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "tol": (lambda value: is_real(value) and 0 <= value < np.inf, "a number that is not negative; 0 never ends early"),
     "callbacks": (_are_callbacks, "callables, taking the estimator and progress"),
 }
-"""For each parameter a test and the words for the expected values; positive numbers come before, in `require_valid`."""
+"""For each parameter a test and the words for the expected values; `require_valid` tests positive numbers before."""
 
 
 def require_valid(parameters: Mapping[str, Any]) -> None:
-    """Raise ValueError unless every parameter is one that a fit can use.
-
-    `view_sizes` is checked with the data (`cdfsg.estimator.inputs.read_views`).
-    """
+    """Raise ValueError unless a fit can use every parameter; `view_sizes` is checked with the data."""
     names = ("mu", "step_size", "tracking", *(["penalty"] if parameters["penalty"] is not None else []))
     require_positive(**{name: parameters[name] for name in names})
     for name, (holds, expected) in CONSTRAINTS.items():

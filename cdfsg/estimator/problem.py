@@ -15,10 +15,7 @@ Samples = Any
 
 
 class CentredRows(LinearOperator):  # type: ignore[misc]
-    """``Z = (rows - 1 mean') / scale`` for CSR rows: mean and scale enter the products alone.
-
-    ``Z W = rows V - 1 (mean'V)`` with ``V = W / scale``, and ``Z'R = (rows'R - mean (1'R)) / scale``.
-    """
+    """``Z = (rows - 1 mean') / scale`` for CSR rows: mean and scale enter the products alone."""
 
     def __init__(self, rows: Any, mean: Array, scale: Array) -> None:
         super().__init__(rows.dtype, rows.shape)

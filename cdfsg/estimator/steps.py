@@ -37,7 +37,7 @@ def minibatch_size(batch_size: int | str, rows: int | None, p: int) -> int:
 
 
 def largest_slope(merit: Merit) -> float:
-    """The largest slope g of the merit for covariances of projections in [0, 1]."""
+    """The largest slope g of the merit for covariances in [0, 1]."""
     return float(np.abs(merit.slope(np.linspace(0.0, 1.0, 101))).max())
 
 

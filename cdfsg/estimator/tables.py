@@ -34,7 +34,6 @@ def column_names(views: Sequence[Any]) -> Array | None:
 
 
 def is_dask(table: Any) -> bool:
-    """Whether something is a Dask array."""
     return hasattr(table, "dask") and hasattr(table, "compute")
 
 
@@ -90,7 +89,7 @@ def require_view_sizes(view_sizes: Any) -> None:
 
 
 def widths_in(view_sizes: Any, total: int) -> tuple[int, ...]:
-    """Widths of the views in an array of `total` columns, of `view_sizes` that were checked."""
+    """Widths of the views in an array of `total` columns."""
     if isinstance(view_sizes, str):
         if total < 2:
             raise ValueError(f"view_sizes='halves' needs at least two columns, but n_features = {total}")
@@ -106,7 +105,6 @@ def _is_frame(table: Any) -> bool:
 
 
 def _require_dask(table: Any, at_least: int, name: str) -> None:
-    """Raise ValueError unless a Dask array is a table of numbers with enough rows, all of it known beforehand."""
     if table.ndim != 2 or not all(isinstance(length, int | np.integer) for length in table.shape):
         raise ValueError(
             f"{name} is a Dask array of shape {table.shape}: expected two dimensions of known length; call "
@@ -120,7 +118,6 @@ def _require_dask(table: Any, at_least: int, name: str) -> None:
 
 
 def _require_table(table: Any, name: str) -> None:
-    """Raise ValueError unless shape and type are those of a table of numbers; not for DataFrames and sparse data."""
     if isinstance(table, str | bytes | PathLike):
         raise ValueError(f"{name} is {table!r}: {EXPECTED}; read the file first, as by numpy.load or pandas.read_csv")
     try:
@@ -137,7 +134,6 @@ def _require_table(table: Any, name: str) -> None:
 
 
 def _require_numbers(frame: Any, name: str) -> None:
-    """Raise ValueError unless the columns of a DataFrame have different names and hold numbers."""
     from pandas.api import types  # whoever gives a DataFrame has pandas; the estimator does not need it
 
     if not frame.columns.is_unique:
