@@ -1,9 +1,4 @@
-"""What the numerical code refuses, and in which words.
-
-A function here does nothing but refuse, which is what ``require_`` says: `cdfsg.paper.fingerprint` leaves its calls and
-its import out of what decides a number, so that a check can be added or reworded without a new run.  Each raises
-`ValueError` with a message that names the argument and its value.
-"""
+"""Checks of arguments: each ``require_`` raises ValueError with the argument, its value and what was expected."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,48 +10,45 @@ Array = NDArray[Any]
 
 
 def is_real(value: object) -> bool:
-    """Whether something is a real number, and no truth value."""
+    """Whether the value is a real number, and no truth value."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def is_whole(value: object, least: int) -> bool:
-    """Whether something is a whole number of at least `least`, and no truth value."""
+    """Whether the value is a whole number of at least `least`, and no truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
-# --- numbers ---------------------------------------------------------------------------------------------
-
-
 def require_positive(**numbers: float) -> None:
-    """Raise ValueError unless every value is a positive finite number."""
+    """Every value is a positive finite number."""
     for name, value in numbers.items():
         if not (is_real(value) and np.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be a positive finite number, got {value!r}")
 
 
 def require_not_negative(**numbers: float) -> None:
-    """Raise ValueError unless every value is a finite number of at least 0."""
+    """Every value is a finite number of at least 0."""
     for name, value in numbers.items():
         if not (is_real(value) and 0 <= value < np.inf):
             raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
 
 
 def require_share(**numbers: float) -> None:
-    """Raise ValueError unless every value lies in [0, 1)."""
+    """Every value lies in [0, 1)."""
     for name, value in numbers.items():
         if not (is_real(value) and 0 <= value < 1):
             raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
 
 
 def require_whole(name: str, value: int, least: int, most: int | None = None, what: str = "") -> None:
-    """Raise ValueError unless the value is a whole number in ``least..most``; `what` names the things it counts."""
+    """The value is a whole number in ``least..most``; `what` names the things it counts."""
     if not (is_whole(value, least) and (most is None or value <= most)):
         within = f"of at least {least}" if most is None else f"in {least}..{most}"
         raise ValueError(f"{name} must be a whole number {within}{what and ', '}{what}, got {value!r}")
 
 
 def require_seeds(seeds: Sequence[int]) -> None:
-    """Raise ValueError unless there is at least one seed, and each one seeds a random generator."""
+    """There is at least one seed, and each one seeds a random generator."""
     if not np.iterable(seeds):
         raise ValueError(f"seeds must be whole numbers of at least 0, one per lane, got {seeds!r}; pass [{seeds!r}]")
     if not len(seeds):
@@ -65,15 +57,8 @@ def require_seeds(seeds: Sequence[int]) -> None:
         raise ValueError(f"seeds must be whole numbers of at least 0, one per lane, got {list(seeds)!r}")
 
 
-def require_flag(**flags: bool) -> None:
-    """Raise ValueError unless every value is a truth value."""
-    for name, value in flags.items():
-        if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, got {value!r}")
-
-
 def require_sizes(sizes: tuple[int, ...], total: int | None = None) -> None:
-    """Refuse view sizes that do not cut `total` rows, where it is given, into views."""
+    """The view sizes cut `total` rows, where it is given, into views."""
     whole = isinstance(sizes, tuple | list) and len(sizes) and all(is_whole(size, 1) for size in sizes)
     if not whole or (total is not None and sum(sizes) != total):
         meant = "" if total is None else f" and sum to {total}"
@@ -81,37 +66,34 @@ def require_sizes(sizes: tuple[int, ...], total: int | None = None) -> None:
 
 
 def require_merit(merit: object, method: str) -> None:
-    """Raise ValueError unless the object is a merit function that has the method."""
+    """The object is a merit function that has the method."""
     if isinstance(merit, type | str) or not hasattr(merit, method):
         raise ValueError(f"merit must be a merit function, got {merit!r}; cdfsg.merits.make_merit finds one by name")
 
 
-# --- arrays ----------------------------------------------------------------------------------------------
-
-
 def require_real(name: str, a: Array) -> None:
-    """Refuse an array that does not hold real numbers."""
+    """The array holds real numbers."""
     kind = np.asarray(a).dtype
     if kind.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers, got type {kind}; convert it first, as by astype(float)")
 
 
 def require_finite(name: str, a: Array) -> None:
-    """Refuse an array that holds anything but finite real numbers."""
+    """The array holds finite real numbers."""
     require_real(name, a)
     if not np.isfinite(a).all():
         raise ValueError(f"{name} must be finite, but it holds NaN or infinity; look at the data behind it")
 
 
 def require_floats(name: str, a: Array) -> None:
-    """Raise ValueError unless the object is an array of floats; a computation with integers would lose decimals."""
+    """The object is an array of floats; a computation with integers would lose decimals."""
     if not isinstance(a, np.ndarray) or a.dtype.kind != "f":
         kind = getattr(a, "dtype", type(a).__name__)
         raise ValueError(f"{name} must be an array of floats, got {kind}; use np.asarray({name}, dtype=float)")
 
 
 def require_shape(name: str, a: Array, shape: tuple[int | str, ...], what: str) -> None:
-    """Refuse an array that has another shape; a letter stands for any number, `what` says where it is from."""
+    """The array has the shape; a letter stands for any number, `what` says where it is from."""
     found = np.shape(a)
     fits = len(found) == len(shape) and all(isinstance(k, str) or k == n for k, n in zip(shape, found, strict=True))
     if not fits:
@@ -119,7 +101,7 @@ def require_shape(name: str, a: Array, shape: tuple[int | str, ...], what: str) 
 
 
 def require_square(name: str, a: Array) -> None:
-    """Refuse what is no square matrix of real numbers, or of several, ``(..., p, p)``."""
+    """A square matrix of real numbers, or several, ``(..., p, p)``."""
     shape = np.shape(a)
     if len(shape) < 2 or shape[-1] != shape[-2] or 0 in shape:
         raise ValueError(f"{name} must be a square matrix, got shape {shape}")
@@ -127,7 +109,7 @@ def require_square(name: str, a: Array) -> None:
 
 
 def require_symmetric(name: str, a: Array, rtol: float = 1e-10) -> None:
-    """Refuse what is no finite symmetric matrix, up to rounding of `rtol` times its largest entry."""
+    """A finite symmetric matrix, up to rounding of `rtol` times its largest entry."""
     if np.ndim(a) != 2:
         raise ValueError(f"{name} must be a square matrix, got shape {np.shape(a)}")
     require_square(name, a)
@@ -140,7 +122,7 @@ def require_symmetric(name: str, a: Array, rtol: float = 1e-10) -> None:
 
 
 def require_semidefinite(name: str, a: Array, rtol: float = 1e-10) -> None:
-    """Refuse what is no symmetric positive semidefinite matrix, as far as its entries tell."""
+    """A symmetric positive semidefinite matrix, as far as its entries tell."""
     require_symmetric(name, a, rtol)
     if (np.diagonal(a) < 0).any():
         raise ValueError(
@@ -149,21 +131,18 @@ def require_semidefinite(name: str, a: Array, rtol: float = 1e-10) -> None:
 
 
 def require_covariance(name: str, a: Array, rtol: float = 1e-10) -> None:
-    """Refuse what is no matrix of second moments in floats, as far as its entries tell."""
+    """A matrix of second moments in floats, as far as its entries tell."""
     require_floats(name, a)
     require_semidefinite(name, a, rtol)
 
 
 def require_compressed(K: Array) -> None:
-    """Refuse what `cdfsg.metrics.cross_moments` does not make."""
+    """An array as `cdfsg.metrics.cross_moments` makes it."""
     require_shape("K", K, ("m", "m", "lanes", "p", "p"), "as cross_moments makes it")
 
 
-# --- runs ------------------------------------------------------------------------------------------------
-
-
 def require_solver(solver: Any) -> None:
-    """Raise ValueError unless the object is a solver."""
+    """The object is a solver."""
     if isinstance(solver, type | str) or not (hasattr(solver, "settings") and hasattr(solver, "start")):
         raise ValueError(f"solver must be a solver, got {solver!r}; make one of cdfsg.solvers.SOLVERS, as by CDFSG()")
 
@@ -171,7 +150,7 @@ def require_solver(solver: Any) -> None:
 def require_run(
     solver: Any, problem: Any, views: Any, X0: Any, settings: Any, order: Any, shared: bool, dtype: type
 ) -> None:
-    """Raise ValueError unless `cdfsg.solvers.engine.run` can begin with these arguments."""
+    """`cdfsg.solvers.engine.run` can begin with these arguments."""
     require_solver(solver)
     if not hasattr(views, "batch_indices"):
         raise ValueError(f"views must be a Views, got {type(views).__name__}; make one of the table, see Views")
@@ -180,7 +159,8 @@ def require_run(
             f"problem must be a sampled problem, got {type(problem).__name__}; make one, as by "
             "SampledGCCA(views.sizes, Identity())"
         )
-    require_flag(shared=shared)
+    if not isinstance(shared, bool | np.bool_):
+        raise ValueError(f"shared must be True or False, got {shared!r}")
     if dtype is None or np.dtype(dtype).kind != "f":
         raise ValueError(f"dtype must be a floating-point type such as float32 or float64, got {np.dtype(dtype)}")
     if np.ma.is_masked(X0):

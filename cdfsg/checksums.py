@@ -1,8 +1,7 @@
 """Checksums of the paper's numbers and of the records: reading gives the bytes that were written, or an error.
 
-Each folder has a list ``SHA256SUMS`` in the format of the tool ``sha256sum``, so ``sha256sum -c SHA256SUMS`` checks it
-without this code, and ``sha256sum *.csv > SHA256SUMS`` writes it after a change by hand.  Writers take turns: the
-commands by `cdfsg.lock`, the parts of ``make bench`` one after the other.
+Each folder has a list that ``sha256sum -c SHA256SUMS`` checks, and ``sha256sum *.csv > SHA256SUMS`` writes after a
+change by hand.  Writers take turns, see `cdfsg.lock`.
 """
 
 import hashlib
@@ -34,7 +33,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def read(path: Path, remedy: str = REMEDY) -> bytes:
-    """The bytes of a file; `Damaged` if its checksum is not the listed one, with a message that ends with `remedy`."""
+    """The bytes of a file; `Damaged` if its checksum is not the listed one."""
     with unreadable_is_damaged(path, remedy):
         for _ in range(2):  # twice, as another process may replace the file between the two looks
             data = path.read_bytes()
@@ -44,7 +43,7 @@ def read(path: Path, remedy: str = REMEDY) -> bytes:
 
 
 def read_csv(path: Path, remedy: str = REMEDY, **options: Any) -> "pd.DataFrame":
-    """A table, checked as by `read`; `options` are those of ``pandas.read_csv``."""
+    """A table, checked as by `read`."""
     import pandas as pd  # the theory reads its files without it
 
     return pd.read_csv(io.BytesIO(read(path, remedy)), **options)

@@ -1,7 +1,7 @@
 """Where the project keeps its files, and how it writes them so that they survive a kill and reveal damage.
 
-Paths are anchored at the repository and never at the working directory.  A file of a cache is *sealed*: its last line
-is the checksum of the lines before it.  Files that lie in the repository stay plain, see `cdfsg.checksums`.
+A file of a cache is *sealed*: its last line is the checksum of the lines before it.  Files that lie in the repository
+stay plain, see `cdfsg.checksums`.
 """
 
 import errno
@@ -39,7 +39,7 @@ def say(line: str) -> None:
 
 
 def named_folder(variable: str) -> Path | None:
-    """The folder that an environment variable names, None if it is not set; ValueError if it is of an unknown user."""
+    """The folder that an environment variable names, None if it is not set."""
     text = os.environ.get(variable)
     folder = os.path.expanduser(text or "")
     if folder.startswith("~"):
@@ -50,8 +50,7 @@ def named_folder(variable: str) -> Path | None:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file under a temporary name in its folder and rename it; equal content is left alone.
 
-    A file that exists is therefore complete; a killed process leaves at most a temporary file, see `sweep`.
-    The message of an OSError names the file and says what to do.
+    A killed process leaves at most a temporary file, see `sweep`.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = None
@@ -74,7 +73,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def explain(error: OSError, path: Path) -> OSError:
-    """The same error in writing `path`, with the name of the file and what to do about it."""
+    """The same error with the name of the file and what to do about it."""
     in_cache = path.is_relative_to(CACHE)
     remedy = ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -154,11 +153,10 @@ def read_sealed(path: Path, remedy: str = "delete it") -> bytes:
 
 def is_intact(path: Path) -> bool:
     """Whether `read_sealed` would succeed."""
-    try:
+    with suppress(Damaged, FileNotFoundError):
         read_sealed(path)
-    except (Damaged, FileNotFoundError):
-        return False
-    return True
+        return True
+    return False
 
 
 def kept_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
