@@ -111,7 +111,6 @@ def _load_values(data: np.ndarray, name: str) -> Views:
 
 
 def _difference(found: np.ndarray, original: np.ndarray) -> str:
-    """How features and labels side by side differ from the original ones, in words."""
     if found.shape != original.shape:
         return f"{len(found)} rows in place of {len(original)}"
     apart = np.abs(found - original)

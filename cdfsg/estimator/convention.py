@@ -25,7 +25,6 @@ class Solution:
 
     @property
     def captured(self) -> float:
-        """Sum of the correlations' magnitudes."""
         return float(np.abs(self.correlations).sum())
 
 

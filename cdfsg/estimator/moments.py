@@ -17,7 +17,6 @@ class Moments:
 
     @property
     def variance(self) -> Array:
-        """Variances with divisor N, shape (n,)."""
         return self.squares / max(self.rows, 1)
 
     def largest_deviation(self, centre: Array) -> Array:

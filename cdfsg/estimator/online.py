@@ -261,7 +261,6 @@ class OnlineSolver:
         return self.step_size * first * steps.decay(self._steps_made) * self._weight
 
     def _reason_to_restart(self) -> str:
-        """Say why the iterate is useless; an empty string if it is not."""
         Y = self.state.Y[0]
         if not all(np.isfinite(values).all() for values in (Y, self.state.C, self.state.D)):
             return "the iterate is not finite any more"

@@ -47,6 +47,5 @@ class StreamedGCCA(SampledGCCA):
         return P.reshape(1, 1, -1, P.shape[-1])
 
     def adjoint(self, samples: Samples, R: Array) -> Array:
-        """Stack ``Z_i' R_i`` over the views, shape (1, n, p)."""
         m = len(self.sizes)
         return np.concatenate([rows.T @ R[0, 0, i::m] for i, rows in enumerate(samples[0])])[None]

@@ -42,7 +42,6 @@ def largest_slope(merit: Merit) -> float:
 
 
 def penalty_parameter(merit: Merit, m: int) -> float:
-    """The default beta for m views."""
     return PENALTY * largest_slope(merit) * (m - 1)
 
 

@@ -100,7 +100,6 @@ def bounded_below() -> Iterator[Margin]:
 
 
 def correlations(count: int, seed: int) -> Iterator[tuple[float, Merit]]:
-    """Canonical correlations in (0, 1], each with a merit."""
     rng = np.random.default_rng(seed)
     for k in range(count // 2):
         rho = float(rng.uniform(0.05, 1)) if k else 1.0
@@ -115,7 +114,6 @@ def two_features(rho: float, merit: Merit, beta: float) -> Penalty:
 
 
 def along_the_leading_pair(h: Penalty, lengths: Array) -> Array:
-    """Values of h of `two_features` on the diagonal x = y, at squared lengths ``x'Mx``."""
     return np.array([h.value(np.full((2, 1), (length / 2) ** 0.5)) for length in lengths])
 
 

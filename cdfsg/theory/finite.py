@@ -31,7 +31,6 @@ class FinitePencil:
     sign: int = -1
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless the shapes fit."""
         if self.U.ndim != 3 or self.U.shape != self.V.shape or self.sign not in (1, -1):
             raise ValueError(
                 f"U and V must both have the shape (outcomes, rows, n) and sign be 1 or -1, got {self.U.shape}, "
@@ -42,26 +41,21 @@ class FinitePencil:
 
     @cached_property
     def A_xi(self) -> Array:
-        """Hessians of the f_xi, shape (outcomes, n, n)."""
         return self.sign * self.U.mT @ self.U / self.U.shape[1]
 
     @cached_property
     def M_theta(self) -> Array:
-        """Constraint matrices, shape (outcomes, n, n)."""
         return self.V.mT @ self.V / self.V.shape[1]
 
     @cached_property
     def A(self) -> Array:
-        """The mean of the A_xi."""
         return sym(self.A_xi.mean(axis=0))
 
     @cached_property
     def M(self) -> Array:
-        """The mean of the M_theta."""
         return sym(self.M_theta.mean(axis=0))
 
     def penalty(self, beta: float) -> Penalty:
-        """The exact h."""
         return Penalty(Quadratic(self.A), self.M, beta)
 
     def scores(self, Z: Array, X: Array) -> Array:
@@ -96,7 +90,6 @@ class FinitePencil:
         return self.draw(np.tile(theta, lanes), np.tile(xi, lanes))
 
     def rows(self, outcome: Array) -> Array:
-        """The rows of an outcome per lane, shape (lanes, 2 r, n)."""
         return np.concatenate([self.U[outcome], self.V[outcome]], axis=1)
 
     def gradient_of_h(self, X: Array, beta: float) -> Array:
@@ -146,7 +139,6 @@ def every_path(solver: CDFSG, toy: FinitePencil, state: TrackingState, steps: in
 
 
 def squared_norms(a: Array) -> Array:
-    """Squared Frobenius norm of each trailing matrix."""
     return np.sum(a * a, axis=(-2, -1))
 
 

@@ -18,7 +18,6 @@ INFEASIBLE = STATIONARY + " and infeasible"
 
 
 def infeasible() -> list[Point]:
-    """The infeasible points of the pool."""
     return [point for point in pool() if not point.is_feasible]
 
 

@@ -62,23 +62,19 @@ class Instance:
 
     @cached_property
     def threshold(self) -> float:
-        """The paper's threshold beta~, with equality."""
         return self.h.threshold(self.p)
 
     @cached_property
     def spectrum(self) -> tuple[float, float]:
-        """The smallest and the largest eigenvalue of M."""
         values = np.linalg.eigvalsh(self.h.M)
         return float(values[0]), float(values[-1])
 
     @property
     def L_0(self) -> float:
-        """``||grad f(0)||``."""
         return norm(self.h.problem.gradient(np.zeros((self.n, self.p))))
 
 
 def orthogonal(rng: np.random.Generator, n: int) -> Array:
-    """A random orthogonal matrix, shape (n, n)."""
     return np.linalg.qr(rng.standard_normal((n, n)))[0]
 
 
@@ -94,7 +90,6 @@ def singular(rng: np.random.Generator, n: int) -> Array:
 
 
 def root(M: Array) -> Array:
-    """Square root of a symmetric positive semidefinite matrix."""
     values, vectors = np.linalg.eigh(M)
     return scale_spectrum(np.sqrt(np.maximum(values, 0)), vectors)
 
@@ -155,7 +150,6 @@ def with_spectrum(M: Array, spectrum: Array, rng: np.random.Generator) -> Array:
 
 
 def feasible(M: Array, p: int, rng: np.random.Generator) -> Array:
-    """A random X with ``X'MX = I``."""
     return with_spectrum(M, np.ones(p), rng)
 
 

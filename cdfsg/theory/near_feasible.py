@@ -23,7 +23,6 @@ def dissolved_part(h: Penalty, X: Array) -> Array:
 
 
 def violation(h: Penalty, X: Array) -> float:
-    """``||X'MX - I||``."""
     C = h.constraint(X)
     return norm(C - eye_like(C))
 
@@ -44,7 +43,6 @@ def both_bounds(case: Instance, X: Array, constant: float = 7) -> tuple[float, f
 
 
 def near(seed: int) -> Iterator[tuple[Instance, Penalty, Array, object]]:
-    """Instances at or above the threshold, each with h and a point of Omega_{1/6}."""
     return points(near_feasible, instances(COUNT, seed))
 
 

@@ -99,7 +99,6 @@ def rate_of_algorithm_2() -> Iterator[Margin]:
 
 
 def first_bound(setting: Setting, c: Constants) -> float:
-    """``2/sqrt(K) (J_0/s2 + 2 s2/s1^2 L_W^2 tau_x^4 v_m^2 + (8 L_W^2 tau_x^2 tau_m^2 + L_h/2) s2 tau_d^2)``."""
     s1, s2 = setting.s1, setting.s2
     noise = 2 * s2 / s1**2 * c.L_W**2 * c.tau_x**4 * c.variance
     drift = (INDEFINITE * (c.L_W * c.tau_x * c.tau_m) ** 2 + c.L_h / 2) * s2 * c.tau_d**2
@@ -190,7 +189,6 @@ def bounded_lipschitz(toy: FinitePencil, beta: float, tau_x: float, tau_y: float
 
 
 def _nodes(degree: int, radius: float) -> Array:
-    """Chebyshev nodes that determine a polynomial of that degree."""
     return np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)) * radius
 
 
@@ -258,7 +256,6 @@ def rate(solver: CDFSG) -> tuple[Array, float, float]:
 
 
 def slope_margins(solver: CDFSG) -> Iterator[Margin]:
-    """By how much the slope is below -1/2, within its interval, once for each run."""
     means, slope, half_width = rate(solver)
     yield np.full(means.shape, -0.5 - slope + half_width)
     yield f"Slope {slope:.3f} +- {half_width:.3f} over K = 200 ... 12,800"

@@ -97,7 +97,6 @@ def without_replacement(size: int, N: int) -> float:
 
 
 def choices(N: int, size: int) -> list[list[int]]:
-    """Every choice of `size` of N samples."""
     return [list(chosen) for chosen in combinations(range(N), size)]
 
 
@@ -108,7 +107,6 @@ def sampled_direction(samples: Array, sizes: tuple[int, ...], X: Array, Y: Array
 
 
 def exact_direction(Z: Array, sizes: tuple[int, ...], X: Array, Y: Array) -> Array:
-    """``W(X, Y)`` of all samples in every lane."""
     problem = GCCA(sym(Z.T @ Z / len(Z)), sizes, Identity())
     h = Penalty(problem, problem.M, BETA)
     return np.stack([h.direction(*pair) for pair in zip(X, Y, strict=True)])

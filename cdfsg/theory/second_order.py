@@ -44,7 +44,6 @@ def scale_of(point: Point) -> float:
 
 
 def random_directions(seed: int) -> Iterator[tuple[Point, Array]]:
-    """Each feasible point of the pool with a random direction."""
     rng = np.random.default_rng(seed)
     return ((point, rng.standard_normal(point.X.shape)) for point in pool() if point.is_feasible)
 

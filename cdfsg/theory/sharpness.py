@@ -48,7 +48,6 @@ def quadratic_points(case: Instance, beta: float, spectrum: tuple[Array, Array])
 
 
 def with_beta(case: Instance, beta: float) -> Instance:
-    """The instance with another penalty parameter."""
     return replace(case, h=replace(case.h, beta=beta))
 
 

@@ -49,7 +49,6 @@ def norm(a: Any, kind: int | None = None) -> float:
 
 
 def inner(a: Array, b: Array) -> float:
-    """``<A, B> = tr(A'B)``."""
     return float(np.vdot(a, b))
 
 
@@ -86,7 +85,6 @@ class Counterexample:
     refutes: bool
 
     def __str__(self) -> str:
-        """The setting and its numbers, of at most four digits."""
         numbers = (f"{name} {value:.4g}" for name, value in self.numbers.items())
         return f"{self.setting}: " + ", ".join(numbers)
 
@@ -102,7 +100,6 @@ class Erratum:
     counterexample: Callable[[], Counterexample] | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless the severity is known."""
         if self.severity not in SEVERITIES:
             raise ValueError(f"{self.place!r} has the severity {self.severity!r}; use one of {SEVERITIES}")
 
@@ -123,7 +120,6 @@ class Check:
     witness: str = ""
 
     def __str__(self) -> str:
-        """One line for people."""
         text = f"{self.verdict:24s} {self.margin:9.1e} {self.instances:6d}  {self.statement}: {self.tested}"
         return text + (f" [{self.witness}]" if self.witness else "")
 
@@ -146,7 +142,6 @@ class Statement:
 
     @property
     def errata(self) -> tuple[Erratum, ...]:
-        """Its own erratum, if a misprint is given, and the slips."""
         own = (self.place, self.printed, self.corrected, self.severity, self.counterexample)
         return ((Erratum(*own),) if self.printed else ()) + self.slips
 

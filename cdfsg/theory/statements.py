@@ -54,18 +54,15 @@ class Recorded:
 
 
 def errata() -> list[Erratum]:
-    """The errata in the order of the statements."""
     return [erratum for part in PARTS for statement in part for erratum in statement.errata]
 
 
 def recorded(path: Path = PAPER / NAME) -> dict[str, Recorded]:
-    """The recorded statements by their label."""
     rows = csv.DictReader(io.StringIO(checksums.read(path).decode("utf-8"), newline=""))
     return {row["statement"]: Recorded(**row) for row in rows}
 
 
 def check_all(jobs: int = 1) -> Iterator[Check]:
-    """The outcome of every statement, in the paper's order."""
     workers = Parallel(n_jobs=min(jobs, len(PARTS)), return_as="generator")
     for part in workers(delayed(_check_part)(number) for number in range(len(PARTS))):
         yield from part
@@ -89,7 +86,6 @@ def differences(checks: Sequence[Check], rows: dict[str, Recorded]) -> list[str]
 
 
 def as_csv(checks: Sequence[Check]) -> str:
-    """The text of ``statements.csv``."""
     verdicts = {check.statement: check.verdict for check in checks}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -100,7 +96,6 @@ def as_csv(checks: Sequence[Check]) -> str:
 
 
 def as_toml() -> str:
-    """The text of ``errata.toml``."""
     parts = ["# What the paper prints and should print; written from cdfsg/theory by python -m cdfsg theory --write\n"]
     for entry in errata():
         words = {key: value for key, value in asdict(entry).items() if isinstance(value, str)}

@@ -45,12 +45,10 @@ class Point:
 
     @property
     def is_feasible(self) -> bool:
-        """Whether every eigenvalue of C is 1."""
         return bool(np.abs(self.eigenvalues - 1).max() <= FEASIBLE)
 
     @cached_property
     def least_curvature(self) -> float:
-        """The smallest eigenvalue of the Hessian of h."""
         return float(np.linalg.eigvalsh(hessian_matrix(self.h, self.X))[0])
 
     def classify(self) -> str:
