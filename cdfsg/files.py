@@ -101,7 +101,7 @@ def _temporary(path: Path) -> tuple[int, str]:
 def try_lock(handle: int) -> bool | None:
     """Lock an open file until the process ends: False if another process has it, None where there are no locks.
 
-    The package filelock is no substitute: without such locks it leaves marker files after a kill, and it takes a path.
+    The package filelock takes a path, and without such locks leaves marker files after a kill.
     """
     try:
         import fcntl

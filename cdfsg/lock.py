@@ -16,7 +16,7 @@ class Busy(RuntimeError):
 
 @contextmanager
 def lock(path: Path, command: str) -> Iterator[None]:
-    """Hold the lock file `path` while the body runs, at most until the process ends; `Busy` if another one holds it."""
+    """Hold the lock file `path` while the body runs; `Busy` if another process holds it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)  # worker processes do not inherit it

@@ -114,8 +114,8 @@ def blur(images: np.ndarray, kernel: np.ndarray) -> np.ndarray:
 def motion_kernel(length: float, degrees: float) -> np.ndarray:
     """Kernel of a linear motion, an anti-aliased line: what MATLAB's ``fspecial('motion', ...)`` gives.
 
-    A pixel's weight falls linearly from 1 to 0 with its distance, up to 1, from a line segment through the centre; the
-    weights sum to 1. The length is in pixels; the angle counter-clockwise from the horizontal, at least 0, below 90.
+    A pixel's weight falls linearly from 1 to 0 with its distance, up to 1, from a line segment through the centre. The
+    length is in pixels; the angle counter-clockwise from the horizontal, at least 0, below 90.
     """
     if not (length >= 1 and 0 <= degrees < 90):
         raise ValueError(f"length={length}, degrees={degrees}: expected at least 1, and an angle in [0, 90)")
@@ -160,7 +160,7 @@ def _make_or_map() -> tuple[np.ndarray, Provenance]:
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(data))
     try:
-        # Joined once, rather than through a buffer that would hold a second copy.
+        # Joined once: a buffer would hold a second copy.
         write_atomically(path, b"".join((header.getvalue(), data.data.cast("B"))))
     except OSError as error:
         say(f"{path} cannot be written, so n-MNIST will be made again next time: {error}")

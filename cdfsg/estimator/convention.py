@@ -2,8 +2,8 @@
 
 The columns of the stacked weights satisfy ``sum_i w_i' S_ii w_i = I`` (the paper's constraint), are ordered by
 descending magnitude of their correlation, and the entry of the largest magnitude in the first view is positive.
-Signs are turned for all views of a column together: the optimum of an even merit, such as Huber's, has ``(a; b)`` and
-``(a; -b)``, which would become equal.
+Signs are turned for all views of a column together: an even merit, such as Huber's, may have both ``(a; b)`` and
+``(a; -b)``.
 """
 
 from dataclasses import dataclass

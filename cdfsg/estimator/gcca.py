@@ -86,15 +86,15 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     canonical_correlations_ : array (n_components,)
         Correlation of the views' projections per component; with three or more views the mean over their pairs.
         After `fit` over all training rows; after `partial_fit`, or if `fit` read an iterator that cannot be started
-        again, over about the last 10,000 rows, each projected before it moved the weights.
+        again, over about the last 10,000 rows.
     explained_covariance_ : array (n_components,)
         Covariance of the views' projections along weights of unit length, averaged over the pairs of views.
     means_, scales_ : list of array (n_i,), float64
         What `transform` subtracts (zeros unless `center`) and divides by (ones unless `scale`).
     n_features_per_view_, n_features_in_ : tuple of int, int
-        Columns of each view, and of all together; `feature_names_in_` has their names, where the data had some.
+        Columns of each view, and of all together.
     n_samples_seen_, n_epochs_ : int
-        Rows seen by `partial_fit` or `fit`, repeats included; passes made by `fit`.
+        Rows seen, repeats included; passes made by `fit`.
     converged_ : bool
         False if `fit` warned that the captured correlation was still growing, or that it made too few steps to tell.
     restarts_ : list of Restart
@@ -104,8 +104,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    The default step sizes, see `cdfsg.estimator.steps`, need no tuning; where a fit diverges, it goes on from the
-    average of its iterates with half the step, and warns.  One minibatch serves as both of the algorithm's samples.
+    Where a fit diverges, it goes on from the average of its iterates with half the step, and warns.  One minibatch
+    serves as both of the algorithm's samples.
 
     Examples
     --------

@@ -65,7 +65,7 @@ def read_table(table: Any, at_least: int, name: str) -> Any:
 
 
 def require_one_order(views: Sequence[Any]) -> None:
-    """Raise ValueError if DataFrames have the same row labels in another order: row k of all views is one sample."""
+    """Raise ValueError if DataFrames have the same row labels in another order."""
     frames = [(i, view.index) for i, view in enumerate(views) if _is_frame(view)]
     for i, index in frames[1:]:
         first = frames[0][1]

@@ -31,11 +31,6 @@ class FinitePencil:
     sign: int = -1
 
     def __post_init__(self) -> None:
-        if self.U.ndim != 3 or self.U.shape != self.V.shape or self.sign not in (1, -1):
-            raise ValueError(
-                f"U and V must both have the shape (outcomes, rows, n) and sign be 1 or -1, got {self.U.shape}, "
-                f"{self.V.shape} and {self.sign!r}"
-            )
         self.outcomes, _, self.n = self.U.shape
         self.sizes: tuple[int, ...] = (self.n,)
 

@@ -65,8 +65,3 @@ def test_the_minimum_of_h_is_refused_where_h_is_unbounded_below():
     toy = FinitePencil(np.array([[[1.0]]]), np.array([[[1.0]]]), -1)
     with pytest.raises(ValueError, match=r"unbounded below: beta = 0\.7, needed is more than 0\.75"):
         least_penalty(toy, 0.7, 1)
-
-
-def test_a_pencil_of_unequal_halves_is_refused():
-    with pytest.raises(ValueError, match="same shape|both have the shape"):
-        FinitePencil(np.ones((2, 1, 3)), np.ones((2, 2, 3)))
