@@ -81,8 +81,6 @@ def generalised_eigenproblem(
     name : str
         Name of the data, used in messages.
     """
-    if not isinstance(centred, bool | np.bool_):
-        raise ValueError(f"{name}: centred={centred!r}: expected True or False")
     a, b = _table(name, "a", a), _table(name, "b", b)
     if a.shape != b.shape:
         raise ValueError(

@@ -84,11 +84,6 @@ def definite(rng: np.random.Generator, n: int, condition: float) -> Array:
     return sym(scale_spectrum(values * 4 ** rng.uniform(-1, 1), orthogonal(rng, n)))
 
 
-def singular(rng: np.random.Generator, n: int) -> Array:
-    """A symmetric positive semidefinite matrix of rank n - 1."""
-    return sym(scale_spectrum(np.concatenate([[0.0], rng.uniform(0.5, 2, n - 1)]), orthogonal(rng, n)))
-
-
 def root(M: Array) -> Array:
     values, vectors = np.linalg.eigh(M)
     return scale_spectrum(np.sqrt(np.maximum(values, 0)), vectors)
@@ -138,7 +133,10 @@ def any_instances(count: int, seed: int, kinds: Sequence[str] = KINDS) -> Instan
 def _combinations(count: int, seed: int, *choices: Sequence[Any]) -> Iterator[Any]:
     rng = np.random.default_rng(seed)
     for kind, (n, p), condition, beta in islice(cycle(product(*choices)), count):
-        M = definite(rng, n, condition) if condition else singular(rng, n)
+        if condition:
+            M = definite(rng, n, condition)
+        else:  # singular, of rank n - 1
+            M = sym(scale_spectrum(np.concatenate([[0.0], rng.uniform(0.5, 2, n - 1)]), orthogonal(rng, n)))
         yield kind, p, *objective(kind, rng, M, p), beta, rng
 
 
