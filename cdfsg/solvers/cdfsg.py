@@ -63,11 +63,11 @@ class CDFSG(Solver):
     def step(self, problem: SampledProblem, state: TrackingState, samples: Array) -> None:
         """One iteration, from k to k + 1, on the minibatches theta_{k+1} = samples[0] and xi_{k+1} = samples[-1]."""
         C_old = problem.constraint(problem.scores(samples[:1], state.X)[0])
-        self.move(state)  # X_{k+1} = X_k - alpha_k D_k                                        (eq:updatexoa)
+        self.move(state)  # X_{k+1}                                              (eq:updatexoa), or (eq:updatex)
         P = problem.scores(samples, state.X)
         state.C = problem.constraint(P[0])
-        track(state, C_old)  # Y_{k+1}                                                           (eq:updatey)
-        state.D = self.direction(problem, samples, P, state.Y)  # D_{k+1} = W(X_{k+1}, Y_{k+1})  (eq:updated)
+        track(state, C_old)  # Y_{k+1}                                                            (eq:updatey)
+        state.D = self.direction(problem, samples, P, state.Y)  # D_{k+1} = W(X_{k+1}, Y_{k+1})   (eq:updated)
 
     def move(self, state: TrackingState) -> None:
         """``X_{k+1} = X_k - alpha_k D_k`` (eq:updatexoa)."""
@@ -131,7 +131,7 @@ class CDFSGAda(CDFSG):
         super().step(problem, state, samples)
         for D, B, V in _in_blocks(state.D, state.B, state.V):
             V[...] = np.maximum(self.eta2 * V + (1 - self.eta2) * (D * D), V)  # (eq:updatev), (eq:updateav)
-            B[...] = self.eta1 * B + (1 - self.eta1) * D  #                                       (eq:updateb)
+            B[...] = self.eta1 * B + (1 - self.eta1) * D  # (eq:updateb)
 
     def move(self, state: Any) -> None:
         """``X_{k+1} = X_k - alpha_k (eps + V^_k)^(-1/2) * B_k`` entrywise (eq:updatex)."""
