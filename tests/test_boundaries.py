@@ -80,6 +80,12 @@ def test_a_constraint_matrix_that_is_not_finite_and_square_is_refused(M):
         Penalty(Quadratic(np.eye(2)), M, 1.0)
 
 
+@pytest.mark.parametrize("problem", [Quadratic, "quadratic", np.eye(2)])
+def test_an_objective_without_a_gradient_or_a_class_of_them_is_refused(problem):
+    with pytest.raises(ValueError, match="problem must be an exact problem"):
+        Penalty(problem, np.eye(2), 1.0)
+
+
 @pytest.mark.parametrize("beta", [0.0, np.nan, np.inf])
 def test_a_penalty_parameter_must_be_positive_and_finite(beta):
     with pytest.raises(ValueError, match="beta must be a positive finite number"):

@@ -173,6 +173,16 @@ def test_perfectly_correlated_views_attain_the_bound_of_the_huber_merit():
     assert problem.value(X) == pytest.approx(bound)
 
 
+def test_a_covariance_with_a_correlation_above_one_is_refused():
+    with pytest.raises(ValueError, match="a correlation of 1.5 comes out, above 1"):
+        metrics.generalised_eigenvalues(np.array([[1.0, 1.5], [1.5, 1.0]]), (1, 1))
+
+
+def test_moments_beyond_the_largest_number_warn_of_nothing(data, numpy_raises):
+    K = metrics.cross_moments(1e200 * np.random.default_rng(1).standard_normal((1, 9, 2)), data[1], SIZES)
+    assert not np.isfinite(K).any()
+
+
 def test_a_ridge_is_in_units_of_each_views_mean_variance(data):
     _, S = data
     shift = metrics.ridged(S, SIZES, 0.1) - S

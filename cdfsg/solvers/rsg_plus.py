@@ -88,11 +88,10 @@ class RSGPlus(Solver):
         """``Q_i = qf(X0_i)``, ``T_i = I``."""
         assert isinstance(problem, SampledGCCA)
         lanes, _, p = X0.shape
-        Q = X0.copy(order="K")
         for view in problem.slices:
-            Q[:, view] = qf(Q[:, view])
-        T = np.broadcast_to(np.eye(p, dtype=X0.dtype), (lanes, 2, p, p)).copy()
-        return FactoredState(X=Q.copy(order="K"), C=T[:, 0], Q=Q, T=T, **settings)
+            X0[:, view] = qf(X0[:, view])
+        T = np.broadcast_to(eye_like(X0), (lanes, 2, p, p)).copy()
+        return FactoredState(X=np.copy(X0), C=T[:, 0], Q=X0, T=T, **settings)
 
     def power_step(self, problem: SampledGCCA, state: FactoredState, samples: Array) -> None:
         """``Q_i <- qf(Q_i + gamma A_i' A_i Q_i)``, the first pass."""
@@ -109,7 +108,7 @@ class RSGPlus(Solver):
         """
         assert isinstance(problem, SampledGCCA)
         _, l, _ = samples.shape  # noqa: E741
-        T, lanes, p = state.T, len(state.T), state.T.shape[-1]
+        T, (lanes, _, p) = state.T, state.Q.shape
         [P] = problem.scores(samples, state.Q)
         AQ = P.reshape(lanes, l, 2, p).swapaxes(1, 2)  # A_i Q_i, shape (lanes, 2, l, p)
         other = (AQ @ T)[:, ::-1]  # A_j Q_j T_j
@@ -135,7 +134,7 @@ def block_inverses(AQ: Array, singular: str) -> Array:
     A Q and N have shape (..., l, p); `singular` names an entry of `INVERSES`.
     """
     p = AQ.shape[-1]
-    blocks = AQ.reshape(*AQ.shape[:-2], -1, p, p)
+    blocks = AQ.reshape(-1, p, p)
     return INVERSES[singular](blocks).mT.reshape(AQ.shape)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cdfsg.datasets import Provenance, Views, load
-from cdfsg.linalg import normalise_columns, normalise_tall_columns, qf, side_by_side
+from cdfsg.linalg import normalise_columns, normalise_tall_columns, qf, side_by_side, small_qf
 from cdfsg.merits import Identity
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
@@ -187,10 +187,15 @@ def test_a_lane_that_is_not_finite_or_singular_gives_nan_in_qf_and_the_others_th
     A[0, 0, 0] = np.nan
     A[1, :2, :2] = [[np.inf, np.inf], [np.inf, -np.inf]]  # inf - inf in A'A, so that every processor has to say so
     A[2, :, 1] = A[2, :, 0] = 0
-    Q = qf(A)
-    assert np.isnan(Q[:3]).all()
+    far = 1e200 * A[3:]  # its square is beyond the largest number
+    Q = qf(np.concatenate([A, far]))
+    assert np.isnan(Q[:3]).all() and np.isnan(Q[4]).all()
     assert np.linalg.cond(A[3]) < 5  # qf loses the square of it times the rounding, 1e-15
     np.testing.assert_allclose(Q[3], q_factor(A[3]), atol=1e-10)
+
+
+def test_a_small_upper_triangle_has_the_identity_as_q_factor():
+    np.testing.assert_array_equal(small_qf(0.5 * np.eye(2)[None]), np.eye(2)[None])
 
 
 REGULAR = np.array([[[2.0, 1.0], [0.0, 1.0]], [[1.0, -1.0], [1.0, 2.0]]])  # condition numbers 2.6 and 2.6
@@ -209,10 +214,16 @@ def test_a_regular_block_has_its_inverse_beside_any_other_block(singular, middle
     np.testing.assert_allclose(inverses(singular, middle)[[0, 2]], np.linalg.inv(REGULAR), rtol=1e-14, atol=1e-15)
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("noise", [0.0, 1e-8])  # below single precision
-def test_a_block_that_is_singular_to_working_precision_has_a_pseudo_inverse(noise):
-    found = inverses("pseudo-inverse", SINGULAR + noise * np.eye(2), np.float32)[1]
-    np.testing.assert_allclose(found, SINGULAR.T / 50, rtol=1e-6)  # of rank one: P' / |P|^2
+def test_a_block_that_is_singular_to_working_precision_has_a_pseudo_inverse(noise, scale):
+    found = inverses("pseudo-inverse", scale * (SINGULAR + noise * np.eye(2)), np.float32)[1]
+    np.testing.assert_allclose(found * scale, SINGULAR.T / 50, rtol=1e-6)  # of rank one: P' / |P|^2
+
+
+def test_a_regular_block_of_a_lane_that_is_far_off_has_its_inverse(numpy_raises):
+    found = inverses("pseudo-inverse", 1e200 * REGULAR[0])[1]  # no norm of it is finite
+    np.testing.assert_allclose(found * 1e200, np.linalg.inv(REGULAR[0]), rtol=1e-14, atol=1e-15)
 
 
 def test_a_singular_block_has_no_inverse_as_published():
