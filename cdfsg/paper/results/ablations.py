@@ -18,13 +18,8 @@ RIVALS = tuple(entry.headline_variant for entry in ENTRIES.values() if entry.giv
 def treated(experiment: Experiment, runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
     """CDFSG and CDFSG-Ada under every treatment, each with its own selection of step sizes.
 
-    Returns
-    -------
-    DataFrame
-        One row per (treatment, batch size, p, solver): means ``quality, fea, fea_post`` over the runs (NaN if one
-        diverged or no grid cell was eligible), ``s1, s2``, ``lost``, the share of the grid's cells with a diverged
-        tuning run, and ``near``, how many of the printed numbers of the row match or are better, of ``numbers``
-        (0 without a table of the paper).
+    Means are NaN if a run diverged or no grid cell was eligible.  `lost` is the share of the grid's cells with a
+    diverged tuning run, `near` how many of the row's printed `numbers` match or are better.
     """
     named = [(PROTOCOL, runs[(runs["variant"] == "grid") & runs["solver"].isin(OURS)])]
     ours = ablated[ablated["solver"].isin(OURS)]
@@ -58,13 +53,7 @@ def _selected_rows(
 
 
 def readings(experiment: Experiment, runs: pd.DataFrame, ablated: pd.DataFrame, solver: str) -> pd.DataFrame:
-    """The table's measure of a competitor under each of its settings and treatments, below what the paper prints.
-
-    Returns
-    -------
-    DataFrame
-        One row per (p, variant), one column per batch size; NaN where a run diverged or the paper has a dash.
-    """
+    """The table's measure of a competitor by p and variant, below what the paper prints; NaN where a run diverged."""
     both = pd.concat([part[(part["role"] == "reported") & (part["solver"] == solver)] for part in (runs, ablated)])
     cells = summarise(both)
     if experiment.table:
@@ -76,32 +65,17 @@ def readings(experiment: Experiment, runs: pd.DataFrame, ablated: pd.DataFrame, 
 
 
 def orders(ablated: pd.DataFrame) -> pd.DataFrame:
-    """What the data order alone does: the range over ten orders from one initial point.
-
-    Returns
-    -------
-    DataFrame
-        One row per (batch size, p, solver): ``quality_low, quality_high, fea_low, fea_high, runs, n_diverged``.
-    """
-    groups = ablated[ablated["variant"] == "orders"].groupby(ROW)
-    return pd.DataFrame(
-        {
-            "quality_low": groups["quality"].min(), "quality_high": groups["quality"].max(),
-            "fea_low": groups["fea"].min(), "fea_high": groups["fea"].max(), "runs": groups.size(),
-            "n_diverged": groups["status"].agg(lambda status: int((status == "diverged").sum())),
-        }
+    """What the data order alone does: the range over ten orders from one initial point."""
+    ordered = ablated[ablated["variant"] == "orders"]
+    groups = ordered.assign(diverged=ordered["status"] == "diverged").groupby(ROW)
+    return groups.agg(
+        quality_low=("quality", "min"), quality_high=("quality", "max"), fea_low=("fea", "min"),
+        fea_high=("fea", "max"), runs=("fea", "size"), n_diverged=("diverged", "sum"),
     ).reset_index()  # fmt: skip
 
 
 def tuned(runs: pd.DataFrame) -> pd.DataFrame:
-    """Every solver at given and at tuned settings.
-
-    Returns
-    -------
-    DataFrame
-        One row per (batch size, p, solver, variant): means ``quality, fea`` and ``n_diverged``; CDFSG and CDFSG-Ada
-        are there at their selected settings alone.
-    """
+    """Means of every solver at given and at tuned settings; CDFSG and CDFSG-Ada at their selected ones alone."""
     cells = summarise(runs[runs["role"] == "reported"])
     kept = cells[stands(cells, runs) & cells["variant"].isin(["grid", "tuned", *RIVALS])]
     return kept[[*ROW, "variant", "quality", "fea", "n_diverged"]].reset_index(drop=True)

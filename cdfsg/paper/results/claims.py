@@ -1,4 +1,4 @@
-"""The claims ledger: what the paper asserts in words, each with a test over the records and a verdict that follows.
+"""The claims ledger: the paper's assertions in words, each with a test over the records that gives its verdict.
 
 A test returns *instances*, a list of ``(place, holds)``.
 """
@@ -24,42 +24,30 @@ Instances = list[tuple[str, bool]]
 Claim = dict[str, Any]
 
 
-def written() -> list[Claim]:
-    """The claims as they are written down in ``data/paper/claims.toml``, in the paper's order."""
-    claims: list[Claim] = tomllib.loads(checksums.read(PAPER / "claims.toml").decode("utf-8"))["claim"]
-    return claims
+def load_claims() -> list[Claim]:
+    """The claims in ``data/paper/claims.toml``, in the paper's order."""
+    return tomllib.loads(checksums.read(PAPER / "claims.toml").decode("utf-8"))["claim"]
 
 
 def ledger() -> pd.DataFrame:
-    """The verdict on every claim.
-
-    Returns
-    -------
-    DataFrame
-        One row per claim: ``claim, says, place, holds, of, derived, verdict, where_not``; `derived` is how many of
-        the cases are on derived data, `where_not` lists the places where the claim does not hold.
-    """
-    evidence = [
-        (experiment, runs)
-        for experiment in EXPERIMENTS.values()
-        if archive.exists(experiment)
-        for runs in [archive.runs_of(experiment)]
-    ]
+    """The verdict on every claim, with how many of the cases are on derived data, and where it does not hold."""
+    evidence = [(e, archive.runs_of(e)) for e in EXPERIMENTS.values() if archive.exists(e)]
     rows = []
-    for claim in written():
+    for claim in load_claims():
         name = claim["shown_by"]
         if name in SHOWN_BY_COST:
-            cases = [("original", SHOWN_BY_COST[name](claim, cost.published()))]
+            cases = [("original", SHOWN_BY_COST[name](claim, cost.read_memory()))]
         else:
             cases = [(runs["provenance"].iloc[0], SHOWN_BY[name](claim, e, runs)) for e, runs in evidence]
         instances = [instance for _, found in cases for instance in found]
         failed = [place for place, holds in instances if not holds]
+        holds = len(instances) - len(failed)
         rows.append(
             {
                 "claim": claim["id"], "says": claim["says"], "place": claim["place"],
-                "holds": len(instances) - len(failed), "of": len(instances),
+                "holds": holds, "of": len(instances),
                 "derived": sum(len(found) for kind, found in cases if kind == "derived"),
-                "verdict": verdict_of(len(instances) - len(failed), len(instances)), "where_not": "; ".join(failed),
+                "verdict": verdict_of(holds, len(instances)), "where_not": "; ".join(failed),
             }
         )  # fmt: skip
     return pd.DataFrame(rows)
@@ -177,12 +165,10 @@ def reaches_sooner(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> 
     medians = traced.groupby(["p", "solver", "samples"])["quality"].median()
     found = []
     for p in sorted(traced["p"].unique()):
-        if {solver for q, solver, _ in medians.index if q == p} == set(OURS):
-            goal = medians[p, "CDFSG"].iloc[-1]
-            adaptive = medians[p, "CDFSG-Ada"]
-            reached = adaptive.index[adaptive >= goal]
-            end = medians[p, "CDFSG"].index[-1]
-            found.append((f"{experiment.name}, p = {p}", bool(len(reached) and reached[0] < end)))
+        if set(medians[p].index.get_level_values("solver")) == set(OURS):
+            plain, adaptive = medians[p, "CDFSG"], medians[p, "CDFSG-Ada"]
+            reached = adaptive.index[adaptive >= plain.iloc[-1]]
+            found.append((f"{experiment.name}, p = {p}", bool(len(reached) and reached[0] < plain.index[-1])))
     return found
 
 
@@ -200,7 +186,6 @@ def keeps_p_by_p(claim: Claim, memory: pd.DataFrame) -> Instances:
 
 
 SHOWN_BY_COST: dict[str, Callable[[Claim, pd.DataFrame], Instances]] = {"keeps_p_by_p": keeps_p_by_p}
-"""Tests over the measured memory of a step, see `cdfsg.paper.measure.cost`."""
 SHOWN_BY: dict[str, Callable[[Claim, Experiment, pd.DataFrame], Instances]] = {
     test.__name__: test
     for test in (

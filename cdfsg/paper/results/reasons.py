@@ -1,7 +1,6 @@
-"""Why a number differs from the paper's: each that is worse, or diverged on one side only, with what explains it.
+"""Why a number differs from the paper's: each that is worse, or diverged on one side only, with its reasons.
 
-A reason is a test over the records.  It applies if under it the number would match the printed one or be better: then
-the difference may lie in something that the paper does not say.  What no reason explains is called unexplained.
+A reason is a test over the records.  It applies if under it the number would match the printed one or be better.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from cdfsg import checksums
 from cdfsg.files import RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
-from cdfsg.paper.protocols import ENTRIES, OURS, headline_variant
+from cdfsg.paper.protocols import ENTRIES
 from cdfsg.paper.results.reported import QUANTITIES, tolerance_of
 from cdfsg.paper.results.verdicts import final_cells, judge
 from cdfsg.paper.select import ROW, grid_cells, summarise
@@ -27,32 +26,15 @@ COLUMNS = ("table", *ROW, "quantity", "reported", "reproduced", "verdict", "reas
 
 @dataclass(frozen=True)
 class Number:
-    """A number that differs, with all that may explain it.
+    """A number that differs, with all that may explain it."""
 
-    Attributes
-    ----------
-    place : dict
-        ``batch_size, p, solver``.
-    quantity : str
-    reported : float
-        NaN for a dash.
-    row : Series
-        The paper's printed row by quantity.
-    ours : DataFrame
-        Summaries of our runs at this place, of every variant and setting.
-    diverging : dict
-        Variant to the batch sizes at which it diverges for this p and solver.
-    dashes : list of int
-        Batch sizes at which the paper has a dash for this p and solver.
-    """
-
-    place: dict[str, Any]
+    place: dict[str, Any]  # batch_size, p, solver
     quantity: str
-    reported: float
-    row: pd.Series
-    ours: pd.DataFrame
-    diverging: dict[str, list[int]]
-    dashes: list[int]
+    reported: float  # NaN for a dash
+    row: pd.Series  # the paper's printed row by quantity
+    ours: pd.DataFrame  # summaries of our runs at this place, of every variant and setting
+    diverging: dict[str, list[int]]  # batch sizes at which each variant diverges for this p and solver
+    dashes: list[int]  # batch sizes at which the paper has a dash for this p and solver
 
     def accepts(self, value: float) -> bool:
         """Whether a value would match the printed one or be better; an Fval must match, as an infeasible one is low."""
@@ -61,11 +43,8 @@ class Number:
 
     def judged(self) -> pd.Series | None:
         """Our cell that stands for this place, or None if its runs diverged or nothing was eligible."""
-        cells = self.ours[self.ours["judged"]]
-        return cells.iloc[0] if len(cells) and cells["n_diverged"].iloc[0] == 0 else None
-
-
-Reason = Callable[[Number], str]
+        cells = self.ours[self.ours["judged"] & (self.ours["n_diverged"] == 0)]
+        return cells.iloc[0] if len(cells) else None
 
 
 def other_norm(number: Number) -> str:
@@ -84,19 +63,19 @@ def invariant_evaluation(number: Number) -> str:
         return ""
     printed = number.row.reindex(["fval", "fval_post", "fval_orth"]).to_numpy(dtype=float)
     constant = np.ptp(printed) <= 0.01 + 1e-9  # a unit of the last printed digit
-    value = cell["fval_orth"]
-    if not (constant and number.row["fea"] >= tolerance_of("fea").tolerance and number.accepts(value)):
+    value, fea = cell["fval_orth"], number.row["fea"]
+    if not (constant and fea >= tolerance_of("fea").tolerance and number.accepts(value)):
         return ""
     return (
-        f"the paper's Fval, Fval* and Fval⋆ are one number in spite of Fea = {number.row['fea']:.2f}; "
+        f"the paper's Fval, Fval* and Fval⋆ are one number in spite of Fea = {fea:.2f}; "
         f"our Fval⋆ is {value:.2f}"
     )
 
 
 def other_setting(number: Number) -> str:
     """Other settings of a competitor: its authors' step in our units, or tuned like CDFSG; or another order."""
-    solver = number.place["solver"]
-    return "" if solver in OURS else _among(number, [v for v in BASELINES[solver] if v != headline_variant(solver)])
+    # The first of a competitor's settings is the judged one.
+    return _among(number, BASELINES.get(number.place["solver"], ())[1:])
 
 
 def other_grid_point(number: Number) -> str:
@@ -114,8 +93,8 @@ def other_grid_point(number: Number) -> str:
 
 def other_protocol(number: Number) -> str:
     """Another reading of the setting, with step sizes selected anew: raw data, one minibatch, Ada's constants."""
-    own = ("grid", "orders", *BASELINES.get(number.place["solver"], ()))
-    return _among(number, [variant for variant in number.ours["variant"].unique() if variant not in own])
+    known = ("grid", "orders", *BASELINES.get(number.place["solver"], ()))
+    return _among(number, [variant for variant in number.ours["variant"].unique() if variant not in known])
 
 
 def data_order(number: Number) -> str:
@@ -138,15 +117,12 @@ def diverges_elsewhere_too(number: Number) -> str:
     """Under another setting the competitor diverges here, but not only where the paper has dashes."""
     if not np.isnan(number.reported):
         return ""
-    words = [
-        f"{variant} at l = {_list(sizes)}"
-        for variant, sizes in number.diverging.items()
-        if number.place["batch_size"] in sizes and sizes != number.dashes
-    ]
-    return "; ".join(words)
+    size, found = number.place["batch_size"], number.diverging.items()
+    here = [(variant, sizes) for variant, sizes in found if size in sizes and sizes != number.dashes]
+    return "; ".join(f"{variant} at l = {_list(sizes)}" for variant, sizes in here)
 
 
-REASONS: dict[str, Reason] = {
+REASONS: dict[str, Callable[[Number], str]] = {
     "norm": other_norm,
     "evaluation": invariant_evaluation,
     "data order": data_order,
@@ -162,21 +138,10 @@ BASELINES = {name: (*entry.given, "tuned") for name, entry in ENTRIES.items() if
 
 
 def reasons(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
-    """Every number whose verdict is in `MISMATCHES` with its reasons.
+    """Every number whose verdict is in `MISMATCHES` with its reasons, from the records and those of the ablations.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    judged : DataFrame
-        Its verdicts.
-    runs, ablated : DataFrame
-        Its records, and those of its ablations (without rows where there are none).
-
-    Returns
-    -------
-    DataFrame
-        Columns `COLUMNS`; `reason` joins the names of all that apply, or is `UNEXPLAINED`; `evidence` says what each
-        was found by.
+    Of the columns `COLUMNS`, `reason` joins the names of all that apply, or is `UNEXPLAINED`; `evidence` says what
+    each was found by.
     """
     cells = _cells(runs, ablated)
     rows = []
@@ -200,13 +165,7 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def norms(judged: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """How all numbers of Fea would be judged in either norm, whatever their verdict, to see whether one fits better.
-
-    Returns
-    -------
-    DataFrame
-        A row per norm with the counts of ``match``, ``better`` and ``worse``.
-    """
+    """How many numbers of Fea would match, be better or worse in either norm, to see whether one fits better."""
     cells = final_cells(runs).set_index(ROW)
     rows = []
     for number in judged[judged["quantity"].isin(["fea", "fea_post"])].itertuples():
@@ -224,13 +183,12 @@ def norms(judged: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 def listing(table: pd.DataFrame) -> str:
     """Each number with its evidence in words; a dash of the paper where our runs ended is one line for its row."""
     lines = []
-    for row in table[table["verdict"] != "diverged-paper"].itertuples():
-        place = f"l = {row.batch_size}, p = {row.p}, {row.solver}: {QUANTITIES[row.quantity]}"
-        lines.append(f"{place} {row.reproduced:.2f}, the paper {row.reported:.2f}")
-        lines += [f"    {words}" for words in (row.evidence or row.reason).split(" | ")]
-    dashes = table[table["verdict"] == "diverged-paper"].drop_duplicates(ROW)
-    for row in dashes.itertuples():
-        lines.append(f"l = {row.batch_size}, p = {row.p}, {row.solver}: ends well, the paper has dashes")
+    is_dash = table["verdict"] == "diverged-paper"
+    for row in pd.concat([table[~is_dash], table[is_dash].drop_duplicates(ROW)]).itertuples():
+        said = f"{QUANTITIES[row.quantity]} {row.reproduced:.2f}, the paper {row.reported:.2f}"
+        if row.verdict == "diverged-paper":
+            said = "ends well, the paper has dashes"
+        lines.append(f"l = {row.batch_size}, p = {row.p}, {row.solver}: {said}")
         lines += [f"    {words}" for words in (row.evidence or row.reason).split(" | ")]
     return "\n".join(lines) or "Nothing differs."
 

@@ -20,21 +20,12 @@ QUANTITIES = {
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a quantity may differ from the printed number, and why.
-
-    Attributes
-    ----------
-    tolerance : float
-        Absolute, or relative to the printed number if `relative`.
-    reason : str
-    relative, comparable : bool
-        A quantity that is not comparable is shown and never judged.
-    """
+    """How far a quantity may differ from the printed number, and why."""
 
     tolerance: float
     reason: str
-    relative: bool = False
-    comparable: bool = True
+    relative: bool = False  # to the printed number
+    comparable: bool = True  # or else shown and never judged
 
     def around(self, reported: float) -> float:
         """Absolute tolerance around a printed number."""
@@ -49,13 +40,7 @@ def tolerances() -> dict[str, Tolerance]:
 
 
 def tolerance_of(quantity: str) -> Tolerance:
-    """Tolerance of a quantity such as ``fea_post``.
-
-    Raises
-    ------
-    ValueError
-        If `data/paper/tolerances.toml` has no entry for it.
-    """
+    """Tolerance of a quantity such as ``fea_post``; ValueError if it has none."""
     known = tolerances()
     name = quantity if quantity in known else quantity.split("_")[0]
     if name not in known:
@@ -68,26 +53,15 @@ def tolerance_of(quantity: str) -> Tolerance:
 
 INAPPLICABLE = "inapplicable"
 """Flag of a dash that stands for a quantity which the solver does not have."""
-
-
 UNPRINTED = "not in the paper"
 """Flag of a solver's numbers that the paper does not have."""
 
 
 def load_table(table: str) -> pd.DataFrame:
-    """Cells of one of the paper's tables.
+    """Cells of one of the paper's tables, a row each; ValueError if the paper has no such table.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``table, dataset, merit, batch_size, p, solver, quantity, reported, bold, flag``; `reported` is
-        NaN where the paper prints a dash: for a run that diverged, or, with the flag `INAPPLICABLE`, because RSG+
-        has another constraint and no post-processing.
-
-    Raises
-    ------
-    ValueError
-        If the paper has no such table.
+    `reported` is NaN where the paper prints a dash: for a run that diverged, or, with the flag `INAPPLICABLE`,
+    because RSG+ has another constraint and no post-processing.
     """
     cells = checksums.read_csv(PAPER / "tables.csv", keep_default_na=False, na_values={"value": [""]})
     known = cells["table"].unique()

@@ -26,28 +26,14 @@ def selected(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def trade_off(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
-    """Quality and Fea of every grid cell of CDFSG and CDFSG-Ada beside the paper's.
-
-    Returns
-    -------
-    DataFrame
-        One row per cell: ``batch_size, p, solver, s1, s2, quality, fea, n_diverged, selected`` and the printed
-        ``reported_quality, reported_fea`` of its row (NaN without a table of the paper).
-    """
+    """Quality and Fea of every grid cell of CDFSG and CDFSG-Ada beside the paper's."""
     cells = grid_cells(runs)
     cells["selected"] = stands(cells, runs)
     return _beside_the_paper(experiment, runs, cells[[*ROW, "s1", "s2", "quality", "fea", "n_diverged", "selected"]])
 
 
 def landing_three_ways(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
-    """Landing with the first fixed setting, the authors' own in our units, and tuned like CDFSG.
-
-    Returns
-    -------
-    DataFrame
-        One row per (batch size, p, variant): means, the number of diverged runs, and the printed
-        ``reported_quality, reported_fea`` (NaN where the paper has a dash, or without a table of the paper).
-    """
+    """Means for Landing with the first fixed setting, the authors' own in our units, and tuned like CDFSG."""
     cells = summarise(runs[(runs["role"] == "reported") & (runs["solver"] == "Landing")])
     table = cells[[*ROW, "variant", "eta", "omega", "quality", "fea", "n_diverged", "runs"]]
     return _beside_the_paper(experiment, runs, table.sort_values([*ROW, "variant"], ignore_index=True))
@@ -61,26 +47,14 @@ def bounds(runs: pd.DataFrame) -> dict[int, float]:
 def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame | None = None) -> pd.DataFrame:
     """Seconds of one run alone on one core, and as a ratio to CDFSG's, beside the paper's.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    runs : DataFrame
-    exact : DataFrame, optional
-        Records of the exact solver, see `cdfsg.paper.exact`; they enter for the identity merit, which they solve.
-
-    Returns
-    -------
-    DataFrame
-        One row per (batch size, p, solver), `EXACT` among them: ``seconds, ratio`` and the printed
-        ``reported_seconds, reported_ratio`` (NaN without a table of the paper).
+    Records of the exact solver enter for the identity merit, which they solve, as the solver `EXACT`.
     """
-    table = pd.DataFrame(
-        [
-            {"batch_size": batch_size, "p": p, "solver": solver, "seconds": seconds}
-            for (batch_size, p, solver, variant), seconds in timing(runs).items()
-            if variant == headline_variant(solver)
-        ]
-    )
+    of_headline = [
+        (*place, solver, seconds)
+        for (*place, solver, variant), seconds in timing(runs).items()
+        if variant == headline_variant(solver)
+    ]
+    table = pd.DataFrame(of_headline, columns=[*ROW, "seconds"])
     if exact is not None and experiment.merit == "identity":
         places = table[["batch_size", "p"]].drop_duplicates()
         solved = places.merge(exact[["p", "seconds"]], on="p").assign(solver=EXACT)
@@ -96,13 +70,9 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame
 
 
 def match_share(judged: pd.DataFrame) -> pd.DataFrame:
-    """Share of the comparable numbers of CDFSG and CDFSG-Ada near the paper's, against the tolerance.
+    """Share of the comparable numbers of CDFSG and CDFSG-Ada near the paper's, by table and multiple of the tolerances.
 
-    Returns
-    -------
-    DataFrame
-        One row per (table, multiple of the written tolerances), derived data named at the table: ``near``, the share
-        within that multiple, and ``near_or_better``, with those beyond it that are better.
+    `near` is the share within that multiple, `near_or_better` counts those beyond it that are better, too.
     """
     ours = judged_ours(judged).dropna(subset=["reported"])
     gap = ((ours["reproduced"] - ours["reported"]).abs() / ours["tolerance"]).fillna(np.inf)  # no run of ours ended
@@ -124,20 +94,11 @@ def beta_medians(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def beta_ends(runs: pd.DataFrame) -> pd.DataFrame:
-    """Where the runs under each penalty parameter end.
-
-    Returns
-    -------
-    DataFrame
-        One row per (solver, beta): means of ``quality`` and ``fea`` over the runs that did not diverge, ``runs`` and
-        ``n_diverged``.
-    """
+    """Where the runs under each penalty parameter end: means over those that did not diverge, and counts."""
     last = runs[runs["samples"] == runs["samples"].max()]
-    groups = last.groupby(["solver", "beta"])
-    table = groups[["quality", "fea"]].mean()
-    table["runs"] = groups.size()
-    table["n_diverged"] = groups["status"].agg(lambda status: int((status == "diverged").sum()))
-    return table.reset_index()
+    groups = last.assign(diverged=last["status"] == "diverged").groupby(["solver", "beta"])
+    counts = {"runs": groups.size(), "n_diverged": groups["diverged"].sum()}
+    return groups[["quality", "fea"]].mean().assign(**counts).reset_index()
 
 
 def unbounded_below(experiment: Experiment) -> float:
@@ -147,13 +108,12 @@ def unbounded_below(experiment: Experiment) -> float:
     ``f(A(X))`` falls like ``- rho_1 (s^3 / 2)^2`` and the barrier grows like ``beta s^6 / 6``; with the Huber merit f
     grows only linearly in that covariance, with slope mu.
     """
-    rho = float(eigenvalues_of(experiment.dataset)[0])
     slope = MU if experiment.merit == "huber" else 1.0
-    return 1.5 * slope * rho
+    return 1.5 * slope * float(eigenvalues_of(experiment.dataset)[0])
 
 
 def _beside_the_paper(experiment: Experiment, runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the printed ``reported_quality`` and ``reported_fea``; Fval becomes a quality by its bound."""
+    """Add the printed ``reported_quality`` (Fval as a share of its bound) and ``reported_fea``."""
     if not experiment.table:
         return table.assign(reported_quality=np.nan, reported_fea=np.nan)
     target = load_table(experiment.table).pivot(index=ROW, columns="quantity", values="reported")

@@ -24,24 +24,11 @@ COLUMNS = (
     "table", "dataset", "merit", "batch_size", "p", "solver", "quantity", "reported", "flag", "reproduced", "std",
     "runs", "provenance", "tolerance", "verdict",
 )  # fmt: skip
-VERDICTS = (
-    "match", "better", "worse", "diverged-both", "diverged-ours", "diverged-paper", "not-comparable",
-)  # fmt: skip
-
-_REMEDY = "make it anew with: python -m cdfsg verdict"
+VERDICTS = ("match", "better", "worse", "diverged-both", "diverged-ours", "diverged-paper", "not-comparable")
 
 
 def judge(reported: float, reproduced: float, quantity: str, flag: str = "") -> str:
-    """Verdict on one number.
-
-    Parameters
-    ----------
-    reported, reproduced : float
-        NaN stands for a run that diverged.
-    quantity : str
-    flag : str
-        Not empty if the printed number is impossible or doubtful: then it is no target.
-    """
+    """Verdict on one number; NaN stands for a run that diverged, a flag for a printed number that is no target."""
     tolerance = tolerance_of(quantity)
     if flag or not tolerance.comparable:
         return "not-comparable"
@@ -55,7 +42,7 @@ def judge(reported: float, reproduced: float, quantity: str, flag: str = "") -> 
 
 
 def higher_is_better(quantity: str) -> bool:
-    """Whether a larger value is the better one: of PCC; of Fea and Fval (which is minimised) a smaller one."""
+    """Whether a larger value is the better one: of PCC it is, not of Fea and Fval, which is minimised."""
     return quantity.startswith("pcc")
 
 
@@ -97,12 +84,11 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
             reproduced, std = np.nan, np.nan
         else:
             reproduced, std = row[cell.quantity], row[cell.quantity + "_std"]
-        provenance = str(runs["provenance"].iloc[0])
         rows.append(
             (
                 cell.table, cell.dataset, cell.merit, cell.batch_size, cell.p, cell.solver, cell.quantity,
-                cell.reported, cell.flag, reproduced, std, 0 if row is None else int(row["runs"]), provenance,
-                tolerance_of(cell.quantity).around(cell.reported),
+                cell.reported, cell.flag, reproduced, std, 0 if row is None else int(row["runs"]),
+                runs["provenance"].iloc[0], tolerance_of(cell.quantity).around(cell.reported),
                 judge(cell.reported, reproduced, cell.quantity, cell.flag),
             )
         )  # fmt: skip
@@ -110,7 +96,7 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:
-    """Refuse to judge records from which whole jobs are missing: a run that is not there has not diverged."""
+    """Raise ValueError if whole jobs are missing: a run that is not there has not diverged."""
     found = runs.groupby(["batch_size", "p", "solver", "role", "variant"])["key"].nunique().to_dict()
     missing = []
     for job in experiment.jobs(plan(experiment, runs)):
@@ -133,23 +119,15 @@ def final_cells(runs: pd.DataFrame) -> pd.DataFrame:
 
 def timing(runs: pd.DataFrame) -> dict[tuple[int, int, str, str], float]:
     """Median seconds of one lane alone, by (batch size, p, solver, variant)."""
-    alone = runs[runs["role"] == "timing"].groupby([*ROW, "variant"])["seconds"].median()
-    return {key: float(value) for key, value in alone.items()}
+    return runs[runs["role"] == "timing"].groupby([*ROW, "variant"])["seconds"].median().to_dict()
 
 
 def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """The grid cell nearest to each of the paper's rows for CDFSG and CDFSG-Ada.
 
-    The distance of a cell is the largest difference to a printed number in units of its tolerance, over the
-    row's comparable numbers.  A row is attainable if a cell is within 1: the paper's own choice in the grid is
-    unknown, so this asks whether *some* choice gives its numbers.
-
-    Returns
-    -------
-    DataFrame
-        One row per printed row: ``batch_size, p, solver, s1, s2, distance, farthest, farthest_is, attainable``;
-        `farthest` is the heading of the number that is farthest off, `farthest_is` says whether it is better or
-        worse than the paper's.  No rows without a table of the paper.
+    The distance of a cell is the largest difference to a printed number in units of its tolerance, over the row's
+    comparable numbers; `farthest` names that number.  A row is attainable if a cell is within 1: the paper's own
+    choice in the grid is unknown, so this asks whether *some* choice gives its numbers.
     """
     columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable"]
     if not experiment.table:
@@ -171,11 +149,7 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
 
 def write() -> pd.DataFrame:
     """Judge every experiment with published records and write ``data/records/verdicts.csv``."""
-    frames = [
-        verdicts(experiment, archive.runs_of(experiment))
-        for experiment in EXPERIMENTS.values()
-        if archive.exists(experiment)
-    ]
+    frames = [verdicts(e, archive.runs_of(e)) for e in EXPERIMENTS.values() if archive.exists(e)]
     if not frames:
         raise FileNotFoundError(f"there are no records in {RECORDS}; make them with: make reproduce")
     table = pd.concat(frames, ignore_index=True)
@@ -187,4 +161,5 @@ def read() -> pd.DataFrame:
     """The published ``data/records/verdicts.csv``."""
     # An empty flag is text, not a missing value.
     missing = dict.fromkeys(("reported", "reproduced", "std", "tolerance"), "")
-    return checksums.read_csv(RECORDS / "verdicts.csv", _REMEDY, keep_default_na=False, na_values=missing)
+    remedy = "make it anew with: python -m cdfsg verdict"
+    return checksums.read_csv(RECORDS / "verdicts.csv", remedy, keep_default_na=False, na_values=missing)
