@@ -116,7 +116,7 @@ def test_the_papers_numbers_are_refused_when_they_are_damaged(copied, tally):
     folder = copied / "paper"
     readers = {
         "tables.csv": lambda: reported.load_table("ta:pcctimemn"), "tolerances.toml": tolerances,
-        "claims.toml": claims.written, "computation.csv": cost.printed_cost,
+        "claims.toml": claims.load_claims, "computation.csv": cost.load_printed_cost,
         "datasets.csv": data_table.read_paper_table,
         "statements.csv": lambda: statements.recorded(folder / "statements.csv"),
         "errata.toml": lambda: checksums.read(folder / "errata.toml"),
@@ -131,7 +131,7 @@ def reader_of(name):
     known = {
         "verdicts.csv": verdicts.read, "reasons.csv": reasons.read, "claims.csv": claims.read,
         "exact.csv": lambda: archive.exact(EXPERIMENT),
-        cost.MEMORY_NAME: cost.published,
+        cost.MEMORY_NAME: cost.read_memory,
     }  # fmt: skip
     if name in known:
         return known[name]

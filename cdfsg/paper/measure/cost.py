@@ -1,9 +1,8 @@
 """What one step of Algorithms 1 and 2 costs, beside the paper's Table ta:computation.
 
-The multiplications of a step are stated in `STEP`, update by update; a test counts those of real steps.  Memory is
-what the interpreter allocates (tracemalloc, to which numpy reports), and `publish` writes it as a record.
-
-The letters are the paper's: n rows of X over all m views, p columns, l rows of a minibatch.
+The multiplications of a step are stated in `STEP`; a test counts those of real steps.  Memory is what the interpreter
+allocates (tracemalloc, to which numpy reports).  The letters are the paper's: n rows of X over all m views, p columns,
+l rows of a minibatch.
 """
 
 import gc
@@ -90,29 +89,21 @@ def step_total(solver: str, m: int, n: int, batch_size: int, p: int) -> int:
     return sum(evaluate(forms[solver], m, n, batch_size, p) for forms in STEP.values())
 
 
-def printed_cost() -> pd.DataFrame:
+def load_printed_cost() -> pd.DataFrame:
     """The paper's table: ``update, quantity, term, coefficient``; NaN where it prints an order only."""
     return checksums.read_csv(PAPER / "computation.csv")
 
 
 def printed_adds_up() -> bool:
     """Whether the printed total is the sum of the printed rows."""
-    table = printed_cost()
-    of_rows = table[table["update"] != "total"].groupby(["quantity", "term"])["coefficient"].sum()
-    total = table[table["update"] == "total"].set_index(["quantity", "term"])["coefficient"].fillna(0)
-    return bool(of_rows.sort_index().equals(total.sort_index()))
+    table = load_printed_cost()
+    of_rows = table.groupby([table["update"] == "total", "quantity", "term"])["coefficient"].sum()
+    return bool(of_rows[False].equals(of_rows[True]))
 
 
 def beside_the_paper() -> pd.DataFrame:
-    """What the paper prints for each key update, and what the solvers do there.
-
-    Returns
-    -------
-    DataFrame
-        One row per key update and part: ``update, part, printed`` and the formula of every solver; an oracle's with
-        all its calls.
-    """
-    table = printed_cost().query("quantity == 'cost'")
+    """What the paper prints for each key update and part, and the formula of every solver, over all calls."""
+    table = load_printed_cost().query("quantity == 'cost'")
     part_of = table["term"].where(table["term"].isin(ORACLES), "algebra")
     said = [_said(*pair) for pair in zip(table["term"], table["coefficient"], strict=True)]
     printed = pd.Series(said, index=[table["update"], part_of]).groupby(level=[0, 1]).agg(" + ".join)
@@ -122,17 +113,12 @@ def beside_the_paper() -> pd.DataFrame:
 
 
 def totals(p: int) -> pd.DataFrame:
-    """Multiplications of one step at one p, of every solver and of the paper's formula.
+    """Multiplications of one step at one p, of every solver and of the paper's formula, by `PARTS`.
 
     The formula is read as multiplications, with its oracles as the textbook form counts them; what it prints as
     ``O(n p)`` is left out.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``n, m, batch_size, solver, part, multiplications``; the parts are `PARTS`.
     """
-    formula = printed_cost().query("update == 'total' and quantity == 'cost'").dropna()
+    formula = load_printed_cost().query("update == 'total' and quantity == 'cost'").dropna()
     algebra = formula[formula["term"].isin(TERMS)]
     rows = []
     for sizes, batch_size in product(SIZES.values(), BATCH_SIZES):
@@ -140,12 +126,8 @@ def totals(p: int) -> pd.DataFrame:
         counted = {solver: _by_part(solver, {**at, "p": p}) for solver in FORMS}
         printed = sum(int(row.coefficient) * TERMS[row.term](**at, p=p) for row in algebra.itertuples())
         counted[FORMULA] = counted[TEXTBOOK] | {"products": printed, "entrywise": 0}
-        rows += [
-            {**at, "solver": solver, "part": part, "multiplications": parts[part]}
-            for solver, parts in counted.items()
-            for part in PARTS
-        ]
-    return pd.DataFrame(rows)
+        rows += [(*at.values(), solver, part, parts[part]) for solver, parts in counted.items() for part in PARTS]
+    return pd.DataFrame(rows, columns=[*at, "solver", "part", "multiplications"])
 
 
 def total_of(sums: pd.DataFrame, solver: str, n: int, batch_size: int) -> int:
@@ -155,10 +137,7 @@ def total_of(sums: pd.DataFrame, solver: str, n: int, batch_size: int) -> int:
 
 
 def break_even(m: int, n: int) -> float:
-    """Batch size below which products with scores are cheaper than those with n-by-p matrices.
-
-    It is where ``a m l p^2`` of the solver meets ``b n p^2`` of the textbook form.
-    """
+    """Batch size up to which products with scores are cheaper: ``a m l p^2`` meets ``b n p^2`` of the textbook form."""
     forms = STEP["D", "algebra"]
     return terms_of(forms[TEXTBOOK])["n p^2"] * n / (terms_of(forms[CDFSG.name])["m l p^2"] * m)
 
@@ -185,11 +164,8 @@ def _said(term: str, coefficient: float) -> str:
 def memory(solver: CDFSG, n: int, batch_size: int, p: int) -> dict[str, int]:
     """Numbers (of 8 bytes) that the solver keeps on two views, and that a step allocates besides.
 
-    Returns
-    -------
-    dict
-        ``state``: kept from step to step, exactly; ``minibatch``: rows of theta and xi; ``extra``: the most that is
-        allocated at once within a step beyond both, with a few hundred numbers' worth of Python objects.
+    They are ``state``, kept from step to step, exactly; ``minibatch``, the rows of theta and xi; ``extra``, the most
+    that is allocated at once within a step beyond both, with a few hundred numbers' worth of Python objects.
     """
     rng = np.random.default_rng(0)
     samples, X0 = rng.standard_normal((2, batch_size, n)), rng.standard_normal((1, n, p)) / math.sqrt(n * p)
@@ -215,12 +191,10 @@ def memory(solver: CDFSG, n: int, batch_size: int, p: int) -> dict[str, int]:
 
 def memories(settings: Iterable[tuple[str, int, int, int]]) -> pd.DataFrame:
     """`memory` of each solver, n, l and p."""
-    return pd.DataFrame(
-        [
-            {"solver": name, "m": 2, "n": n, "batch_size": size, "p": p, **memory(SOLVERS[name](), n, size, p)}
-            for name, n, size, p in settings
-        ]
-    )
+    table = pd.DataFrame(settings, columns=["solver", "n", "batch_size", "p"])
+    found = [memory(SOLVERS[name](), *sizes) for name, *sizes in table.itertuples(index=False)]
+    table.insert(1, "m", 2)
+    return table.join(pd.DataFrame(found))
 
 
 def memory_settings() -> list[tuple[str, int, int, int]]:
@@ -237,10 +211,7 @@ def lines(table: pd.DataFrame, along: str) -> pd.DataFrame:
 
 
 def slopes(table: pd.DataFrame) -> pd.DataFrame:
-    """Exponents of n in the numbers kept, and in all numbers that live at once in a step, at the largest sizes.
-
-    An n-by-n array anywhere would make the second 2.
-    """
+    """Exponents of n in the numbers kept, and in all that live at once in a step; an n-by-n array would make them 2."""
     along = lines(table, "n").assign(peak=lambda t: t[["state", "minibatch", "extra"]].sum(axis=1))
     logs = np.log(along.set_index(["solver", "n"])[["state", "peak"]].sort_index())
     ends = logs.groupby("solver").tail(2).groupby("solver").diff().dropna()
@@ -253,34 +224,17 @@ def publish(folder: Path = RECORDS) -> None:
     checksums.write(folder / MEMORY_NAME, memories(memory_settings()).to_csv(index=False, lineterminator="\n"))
 
 
-def published() -> pd.DataFrame:
-    """Read the record of memory.
-
-    Raises
-    ------
-    FileNotFoundError
-        If it is missing; the message says how to make it.
-    """
+def read_memory() -> pd.DataFrame:
+    """Read the record of memory."""
     path = RECORDS / MEMORY_NAME
     if not path.exists():
         raise FileNotFoundError(f"{path} is missing; make it with: python -m cdfsg run")
     return checksums.read_csv(path, "make it anew with: python -m cdfsg run")
 
 
-# --- the conclusion --------------------------------------------------------------------------------------
-
-
 def check(sums: pd.DataFrame, table: pd.DataFrame) -> None:
-    """Raise AssertionError unless a step costs at most what the paper prints, in the order of memory that it prints.
-
-    Parameters
-    ----------
-    sums : DataFrame
-        What `totals` gives.
-    table : DataFrame
-        The record of memory.
-    """
-    formula = printed_cost().query("update == 'total' and quantity == 'cost'").set_index("term")["coefficient"]
+    """Raise AssertionError unless a step costs at most what the paper prints, by the `totals` and the memory table."""
+    formula = load_printed_cost().query("update == 'total' and quantity == 'cost'").set_index("term")["coefficient"]
     for oracle, calls in ORACLES.items():
         if calls != formula[oracle]:
             raise AssertionError(f"a step asks {oracle} {calls} times, the paper {formula[oracle]:g}")

@@ -1,8 +1,4 @@
-"""Facts on the paper's data sets, and its Table ta:data beside them.
-
-They are records, which `publish` makes: one row per data set, one per view, the spectra thinned for a picture, the
-denominators of PCC, and the first samples.
-"""
+"""Facts on the paper's data sets as records, and its Table ta:data beside them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,13 +17,8 @@ from cdfsg.paper.experiments import EXPERIMENTS
 
 NAMES = tuple(dict.fromkeys(experiment.dataset for experiment in EXPERIMENTS.values()))
 PS = sorted({p for experiment in EXPERIMENTS.values() for p in experiment.ps})
-FILES = {
-    "datasets": "datasets.csv",
-    "views": "dataset-views.csv",
-    "spectra": "dataset-spectra.csv",
-    "denominators": "dataset-denominators.csv",
-    "samples": "dataset-samples.csv",
-}
+FILES = {"datasets": "datasets.csv"}
+FILES |= {kind: f"dataset-{kind}.csv" for kind in ("views", "spectra", "denominators", "samples")}
 SHOWN = {"mediamill": 40, "mnist": 8, "nmnist": 8}
 """Samples that are kept for a picture."""
 RTOLS, RIDGES = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4), (1e-6, 1e-4, 1e-3, 1e-2)
@@ -41,10 +32,8 @@ _CHUNK = 4096
 def facts(views: Views, covariance: Array, eigenvalues: Array) -> dict[str, Any]:
     """One row of facts on a data set, from its covariance and its generalised eigenvalues in descending order.
 
-    Among others ``condition``: the condition number of M on its numerical range; ``empty``: the directions outside of
-    it; ``perfect``: how many eigenvalues have the largest value that is possible, m - 1; ``lone_sample`` and
-    ``lone_share``: the sample that has most of the variance of the leading canonical variate; ``optimum_p``: the least
-    value of the objective over ``X'MX = I`` with the identity merit.
+    ``condition`` is that of M on its numerical range, ``empty`` counts the directions outside of it, ``perfect`` the
+    eigenvalues that are m - 1; ``lone_sample`` has most of the variance of the leading canonical variate.
     """
     spectra = [_spectrum(covariance[view, view]) for view in views.slices]
     direction = metrics.minimiser(covariance, views.sizes, 1)[:, 0]
@@ -114,10 +103,10 @@ def spectra(views: Views, covariance: Array, eigenvalues: Array) -> pd.DataFrame
     Per view they are the eigenvalues of its covariance over the largest; view 0 has the positive generalised
     eigenvalues over m - 1, the most that they can be.
     """
-    lines = [eigenvalues[eigenvalues > metrics.SPECTRUM_RTOL] / (views.n_views - 1)]
+    joint = eigenvalues[eigenvalues > metrics.SPECTRUM_RTOL] / (views.n_views - 1)
     blocks = [_spectrum(covariance[view, view]) for view in views.slices]
     frames = []
-    for number, line in enumerate([*lines, *(block / block[0] for block in blocks)]):
+    for number, line in enumerate([joint, *(block / block[0] for block in blocks)]):
         spaced = np.rint(np.geomspace(1, len(line), THINNED_POINTS)).astype(int)
         index = np.union1d(np.arange(1, min(EXACT_POINTS, len(line)) + 1), spaced)
         frames.append(pd.DataFrame({"dataset": views.name, "view": number, "index": index, "value": line[index - 1]}))
@@ -125,15 +114,12 @@ def spectra(views: Views, covariance: Array, eigenvalues: Array) -> pd.DataFrame
 
 
 def denominators(views: Views, covariance: Array) -> pd.DataFrame:
-    """PCC's denominator, the sum of the p largest canonical correlations, under other truncations and under ridges.
-
-    The columns are ``dataset, treatment, p, value``; there are no rows for more than two views, where there is no PCC.
-    """
+    """PCC's denominator, the sum of the p largest canonical correlations, under other truncations and under ridges."""
     treatments = {f"truncated at {rtol:g}": (covariance, rtol) for rtol in RTOLS}
     for ridge in RIDGES:
         treatments[f"ridge {ridge:g}"] = metrics.ridged(covariance, views.sizes, ridge), metrics.SPECTRUM_RTOL
     rows = []
-    for words, (matrix, rtol) in treatments.items() if views.n_views == 2 else ():
+    for words, (matrix, rtol) in treatments.items() if views.n_views == 2 else ():  # else there is no PCC
         values = metrics.canonical_correlations(matrix, views.sizes, rtol=rtol)
         rows += [(views.name, words, p, values[:p].sum()) for p in PS]
     return pd.DataFrame(rows, columns=["dataset", "treatment", "p", "value"])
@@ -148,9 +134,6 @@ def samples(views: Views) -> pd.DataFrame:
         for sample, row in enumerate(shown[:, view])
     ]
     return pd.DataFrame(rows, columns=["dataset", "view", "sample", "values"])
-
-
-# --- records ---------------------------------------------------------------------------------------------
 
 
 def publish(folder: Path = RECORDS, names: Iterable[str] = NAMES) -> None:

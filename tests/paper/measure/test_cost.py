@@ -119,9 +119,9 @@ def test_scores_pay_where_a_minibatch_has_fewer_rows_over_all_views_than_x(m, n)
 
 def test_the_printed_total_is_the_sum_of_the_printed_rows(monkeypatch):
     assert cost.printed_adds_up()
-    table = cost.printed_cost()
+    table = cost.load_printed_cost()
     table.loc[(table["update"] == "total") & (table["term"] == "n p^2"), "coefficient"] = 9
-    monkeypatch.setattr(cost, "printed_cost", lambda: table)
+    monkeypatch.setattr(cost, "load_printed_cost", lambda: table)
     assert not cost.printed_adds_up()
 
 
@@ -166,7 +166,7 @@ def test_what_else_is_traced_does_not_enter():
 
 
 def test_the_published_memory_is_that_of_this_code_and_grows_no_faster_than_n():
-    published = cost.published()
+    published = cost.read_memory()
     fresh = cost.memories(cost.memory_settings()[::5])
     expected = published.iloc[::5].reset_index(drop=True)
     pd.testing.assert_frame_equal(fresh.drop(columns="extra"), expected.drop(columns="extra"))
@@ -179,7 +179,7 @@ def test_the_published_memory_is_that_of_this_code_and_grows_no_faster_than_n():
 def test_missing_records_are_named_with_the_remedy(tmp_path, monkeypatch):
     monkeypatch.setattr(cost, "RECORDS", tmp_path)
     with pytest.raises(FileNotFoundError, match=r"cost-memory\.csv is missing; make it with: python -m cdfsg run"):
-        cost.published()
+        cost.read_memory()
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_missing_records_are_named_with_the_remedy(tmp_path, monkeypatch):
     ],
 )  # fmt: skip
 def test_the_check_raises_where_the_conclusion_does_not_hold(spoil, words):
-    tables = cost.totals(10), cost.published()
+    tables = cost.totals(10), cost.read_memory()
     cost.check(*tables)
     spoil(*tables)
     with pytest.raises(AssertionError, match=words):
