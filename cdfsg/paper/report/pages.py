@@ -112,7 +112,7 @@ def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
         f"{rows['dataset'].iloc[0]}-{rows['merit'].iloc[0]}": f"[{name_of(rows)}]({pages[table]}.md)"
         for table, rows in judged.groupby("table", sort=False)
     }
-    tests = dict.fromkeys(asserted["claim"], "") | {claim["id"]: _test_of(claim) for claim in claims.written()}
+    tests = dict.fromkeys(asserted["claim"], "") | {claim["id"]: _test_of(claim) for claim in claims.load_claims()}
     return render("claims.md", claims=list(asserted.itertuples()), tests=tests, failures=_failures, links=links)
 
 
@@ -191,13 +191,6 @@ def torture_table() -> str:
     table = checksums.read_csv(path, "make it anew with: make torture")
     table[["group", "case"]] = table["case"].str.split(": ", n=1, expand=True)
     return render("torture.html", cases=table)
-
-
-def html_table(heads: Iterable[str], rows: Iterable[str], words: Sequence[str] = ()) -> str:
-    """A table that scrolls in its own box; `rows` are ready, heads that stand in `words` are set as words."""
-    cells = "".join(f'<th class="words">{head}</th>' if head in words else f"<th>{head}</th>" for head in heads)
-    body = "\n".join([f"<tr>{cells}</tr></thead><tbody>", *rows])
-    return f'<div class="wide"><table class="numbers"><thead>{body}</tbody></table></div>'
 
 
 def stylesheet() -> str:
