@@ -33,7 +33,6 @@ SETTINGS: dict[str, dict[str, float]] = {
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#666666", "#E69F00")
 ESTIMATES = {"Y": "the tracker Y", "C": "X'MX on a minibatch"}
 """What estimates X'MX, by the beginning of the columns of its eigenvalues."""
-_WIDE = 50.0  # range of an axis beyond which it is no longer linear
 
 
 def defaults(solver: str) -> dict[str, float]:
@@ -44,49 +43,21 @@ def defaults(solver: str) -> dict[str, float]:
 
 
 def trace(
-    dataset: str = "digits",
-    merit: str = "identity",
-    solver: str = "CDFSG",
-    settings: Mapping[str, float] | None = None,
-    *,
-    beta: float = BETA,
-    mu: float = MU,
-    batch_size: int = 20,
-    p: int = 2,
-    shared: bool = False,
-    start: float = 1.0,
-    points: int = 60,
-    seed: int = 1,
-) -> pd.DataFrame:
-    """One run of a solver, evaluated in float64 on the full data at some points of its last pass.
+    dataset: str = "digits", merit: str = "identity", solver: str = "CDFSG",
+    settings: Mapping[str, float] | None = None, *, beta: float = BETA, mu: float = MU,
+    batch_size: int = 20, p: int = 2, shared: bool = False, start: float = 1.0, points: int = 60, seed: int = 1,
+) -> pd.DataFrame:  # fmt: skip
+    """One run of a solver on two views, evaluated in float64 on the full data at `points` of its last pass.
 
-    Parameters
-    ----------
-    dataset, merit, solver : str
-        Registered names; the data have two views.
-    settings : mapping of str to float, optional
-        The solver's settings; `defaults` where none are given.
-    beta, mu : float
-        Penalty parameter, of the solver (if it has one) and of the h that is shown; threshold of the Huber merit.
-    shared : bool
-        Whether one minibatch serves for theta and xi.
-    start : float
-        Factor of the initial point, which is orthonormal.
-    points : int
-        Points besides the start, evenly spaced over the pass, or over its part up to where the run was stopped.
+    The h that is shown has the solver's beta; `start` is a factor of the initial point, which is orthonormal; `shared`
+    lets one minibatch serve for theta and xi.
 
     Returns
     -------
     DataFrame
         A row per point: ``samples`` seen, ``pcc``, ``fea``, ``h`` (of the exact problem), ``stopped_at`` (the step at
-        which the engine stopped the run, -1 if it did not) and eigenvalues in ascending order: ``exact_k`` of X'MX, and
-        ``Y_k`` of the tracker or, for a solver that tracks nothing, ``C_k`` of X'MX on one minibatch, the same at each
-        point.  Where the run was stopped, all but ``samples`` and ``stopped_at`` are NaN.
-
-    Raises
-    ------
-    ValueError
-        For what the data, the solver or the merit refuse; the message is their own.
+        which the engine stopped the run, or -1) and eigenvalues: ``exact_k`` of X'MX, and ``Y_k`` of the tracker or
+        else ``C_k`` of X'MX on one minibatch, the same at each point.  All are NaN where the run was stopped.
     """
     require_positive(start=start, points=points)
     given = defaults(solver) if settings is None else settings
@@ -158,15 +129,7 @@ def summary(table: pd.DataFrame) -> str:
 
 
 def draw(traces: Mapping[str, pd.DataFrame], title: str = "") -> Figure:
-    """PCC, Fea, h and the eigenvalues of Y (or of X'MX on a minibatch) against samples seen, a colour per trace.
-
-    `traces` are what `trace` gives, by the words of the legend.
-
-    Raises
-    ------
-    ValueError
-        If there are more traces than `COLOURS`, or none.
-    """
+    """PCC, Fea, h and the eigenvalues of Y (or of X'MX on a minibatch) against samples seen, a colour per trace."""
     if not 1 <= len(traces) <= len(COLOURS):
         raise ValueError(f"traces must be 1 to {len(COLOURS)}, one per colour, got {len(traces)}")
     with plt.rc_context(STYLE):
@@ -179,9 +142,8 @@ def draw(traces: Mapping[str, pd.DataFrame], title: str = "") -> Figure:
                 axes[0, 3].plot(table["samples"], table.filter(regex=f"^{name}_"), color=colour, ls=dashes)
             stop = "" if stopped(table) is None else f", stopped at step {stopped(table)}"
             handles.append(Line2D([], [], color=colour, label=words + stop))
-        estimates = " or ".join(
-            of for name, of in ESTIMATES.items() if any(f"{name}_1" in table for table in traces.values())
-        )
+        drawn = {column for table in traces.values() for column in table}
+        estimates = " or ".join(of for name, of in ESTIMATES.items() if f"{name}_1" in drawn)
         titles = ("PCC", "feasibility violation", "h", f"eigenvalues of {estimates}")
         for axis, name in zip(axes[0], titles, strict=True):
             axis.set(title=name, xlabel="samples seen")
@@ -192,7 +154,7 @@ def draw(traces: Mapping[str, pd.DataFrame], title: str = "") -> Figure:
         axes[0, 3].axhline(1, color="black", lw=0.8)
         for axis in axes[0, 2:]:  # where a quantity runs away, a scale that still shows the others
             low, high = axis.dataLim.intervaly
-            if high - low > _WIDE:
+            if high - low > 50:
                 axis.set_yscale(**({"value": "log"} if low > 0 else {"value": "symlog", "linthresh": 1}))
         exact = Line2D([], [], color="black", label="eigenvalues of the exact X'MX", ls=":")
         return finish(figure, title, [*handles, exact])

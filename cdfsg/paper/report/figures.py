@@ -1,7 +1,4 @@
-"""Figures: their style, how they are saved, and the parts of plots that several notebooks share.
-
-A figure is a picture (SVG) beside the plotted numbers (CSV); notebooks also show it as PNG.
-"""
+"""Figures, each a picture (SVG) beside the plotted numbers (CSV), and what several notebooks' plots share."""
 
 import io
 import re
@@ -72,10 +69,7 @@ def png(figure: Figure) -> bytes:
 
 
 def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
-    """Write ``name.csv`` and ``name.svg``, unless those that are there differ by the rounding of another processor.
-
-    That is a change in the last of six digits, or of a line by a hundredth of a point.
-    """
+    """Write ``name.csv`` and ``name.svg``, unless those that are there differ by the rounding of another processor."""
     table = numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     with plt.rc_context(STYLE):
         drawn = compact(_rendered(figure, "svg", {"Date": None, "Creator": None}).decode("utf-8"))
@@ -88,10 +82,10 @@ def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURE
 
 def compact(svg: str) -> str:
     """Round the places in an SVG file to hundredths of a point, and write each path on one line."""
-    return _LONG.sub(_rounded, svg).replace("\nL ", " L ").replace("\nQ ", " Q ").replace("\nz\n", " z ")
+    return _LONG.sub(_round, svg).replace("\nL ", " L ").replace("\nQ ", " Q ").replace("\nz\n", " z ")
 
 
-def _rounded(number: re.Match[str]) -> str:
+def _round(number: re.Match[str]) -> str:
     value = float(number[0])
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}"
 
@@ -103,10 +97,11 @@ def _rendered(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
 
 
 def _agree(old: str, new: str, absolute: float) -> bool:
-    """Whether two texts are equal but for numbers that differ by rounding, and names made of a hash of such numbers."""
-    if _NUMBER.sub("0", _HASH.sub("", old)) != _NUMBER.sub("0", _HASH.sub("", new)):
+    """Whether two texts are equal but for numbers that differ by rounding, and names made of a hash of them."""
+    old, new = _HASH.sub("", old), _HASH.sub("", new)
+    if _NUMBER.sub("0", old) != _NUMBER.sub("0", new):
         return False
-    before, after = (np.array(_NUMBER.findall(_HASH.sub("", text)), dtype=float) for text in (old, new))
+    before, after = (np.array(_NUMBER.findall(text), dtype=float) for text in (old, new))
     return np.allclose(before, after, rtol=LAST_DIGIT, atol=absolute)
 
 
@@ -184,10 +179,7 @@ def finish(figure: Figure, title: str, handles: Sequence[Any] | None = None) -> 
 
 
 def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
-    """Median, lowest and highest value over the runs along the pass, a row per series, point and quantity.
-
-    Runs that diverged before a point do not enter there; the column `diverged` counts them.
-    """
+    """Median, lowest and highest value along the pass over the runs that have not diverged; `diverged` counts those."""
     keys, quantities = ["p", "solver", "variant", "samples"], ["pcc", "fea", "fval"]
     table = runs[runs["role"] == "trace"].melt([*keys, "bound"], quantities, "quantity")
     table["quantity"] = pd.Categorical(table["quantity"], quantities)
@@ -203,7 +195,7 @@ def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
 def verdict_map(verdicts: pd.DataFrame, title: str, bounds: Mapping[int, float] | None = None) -> Figure:
     """The paper's table as a picture: in each cell our number over the paper's, coloured by the verdict.
 
-    `bounds` gives by p the lowest Fval of a feasible point, to stand beside the columns of Fval.
+    `bounds` gives by p the lowest Fval of a feasible point.
     """
     quantities = list(dict.fromkeys(verdicts["quantity"]))
     rows = list(dict.fromkeys(zip(verdicts["batch_size"], verdicts["solver"], strict=True)))

@@ -1,7 +1,4 @@
-"""The parts of the report's pages: templates of ``docs/templates``, filled from records, verdicts and figures.
-
-Nothing here judges anything: verdicts come from ``data/records``, colours from the figures.
-"""
+"""The parts of the report's pages: templates of ``docs/templates``, filled from records, verdicts and figures."""
 
 import re
 import tomllib
@@ -132,8 +129,8 @@ def _failures(where_not: str) -> list[tuple[str, list[str]]]:
 def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str], why: pd.DataFrame) -> str:
     """One of the paper's tables, every printed number beside ours.
 
-    `part` are its verdicts, `bounds` for each p what no feasible point's Fval is below, `shown` links to what else
-    shows the table, `why` the reasons of its numbers that differ.
+    Of its verdicts `part`, the reasons `why` explain those that differ; `bounds` gives by p the lowest feasible Fval,
+    `shown` are links to what else shows the table.
     """
     cells = {(row.batch_size, row.solver, row.p, row.quantity): row for row in part.itertuples()}
     kinds = {quantity.split("_")[0] for quantity in part["quantity"]}
@@ -148,7 +145,7 @@ def tolerance_table(quantities: Iterable[str]) -> str:
 
 
 def caption_of(name: str, captions: dict[str, str]) -> str:
-    """Caption of a figure: the longest key that is its name or, after a hyphen, the end of it."""
+    """Caption of a figure: that of the longest key that is its name or, after a hyphen, the end of it."""
     fitting = [key for key in captions if name == key or name.endswith(f"-{key}")]
     if not fitting:
         raise ValueError(f"the figure {name!r} has no caption; add one to {CAPTIONS}")

@@ -22,16 +22,8 @@ _WIDE = {"layout": {"width": "330px"}, "style": {"description_width": "90px"}}
 class Panel:
     """Controls for one run, and its curves, drawn again at each change.
 
-    Where there is no kernel (a stored notebook, a page) the picture alone is shown.
-
-    Attributes
-    ----------
-    controls : dict
-        Widgets by the argument of `explore.trace` that they set.
-    settings : dict
-        Sliders per solver and setting; those of the chosen solver are shown.
-    words : HTML
-        How the run ended, or why there is none.
+    Where there is no kernel (a stored notebook, a page) the picture alone is shown.  The `controls` have the names of
+    the arguments of `explore.trace` that they set; of the `settings`, those of the chosen solver are shown.
     """
 
     def __init__(self, datasets: tuple[str, ...] = ("digits", "mnist")) -> None:
@@ -62,16 +54,15 @@ class Panel:
         self.box = ipywidgets.VBox([form, self.words, self.picture])
         sliders = [slider for settings in self.settings.values() for slider in settings.values()]
         self._beginning = {widget: widget.value for widget in [*self.controls.values(), *sliders]}
-        self._watch(True)
+        self._watch()
         self.reset.on_click(self._reset)
         self.redraw()
 
-    def redraw(self) -> None:
+    def redraw(self, _: Any = None) -> None:
         """Run at the values of the controls and show the curves, or the sentence of an error."""
         chosen = {name: widget.value for name, widget in self.controls.items()}
         solver = chosen["solver"]
         self._of_solver.children = tuple(self.settings[solver].values())
-        # What has no effect is grey.
         self.controls["mu"].disabled = not hasattr(make_merit(chosen["merit"], chosen["mu"]), "mu")
         self.controls["shared"].disabled = SOLVERS[solver].samples_per_step == 1
         self._say("running ...")
@@ -97,18 +88,15 @@ class Panel:
         return {**self.box._repr_mimebundle_(), "image/png": picture, "text/plain": words}
 
     def _reset(self, _: Any) -> None:
-        self._watch(False)  # or each widget would draw on its own
         for widget, value in self._beginning.items():
+            widget.unobserve(self.redraw, "value")  # or each would draw on its own
             widget.value = value
-        self._watch(True)
+        self._watch()
         self.redraw()
 
-    def _watch(self, watch: bool) -> None:
+    def _watch(self) -> None:
         for widget in self._beginning:
-            (widget.observe if watch else widget.unobserve)(self._changed, "value")
-
-    def _changed(self, _: Any) -> None:
-        self.redraw()
+            widget.observe(self.redraw, "value")
 
     def _say(self, words: str, colour: str = "inherit") -> None:
         self.words.value = f'<span style="color: {colour}">{html.escape(words)}</span>'
