@@ -199,7 +199,7 @@ def _verdict(_: argparse.Namespace) -> None:
     summaries.write_into_readme("numbers", summaries.overview(table))
     summaries.write_into_readme("reasons", summaries.reasons_in_short(reasons.write(table), table))
     asserted = claims.write()
-    summaries.write_into_readme("claims", claims.markdown(asserted))
+    summaries.write_into_readme("claims", summaries.claims_table(asserted))
     summaries.write_into_readme("theory", summaries.theory(statements.recorded().values()))
     for experiment in EXPERIMENTS.values():
         part = table[table["table"] == experiment.table]

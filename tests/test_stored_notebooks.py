@@ -13,7 +13,7 @@ NAMES = [*notebooks.names(), *sorted(f"instances/{path.stem}" for path in notebo
 
 
 def stored(name):
-    return [cell for cell in notebooks.stored(NOTEBOOKS / f"{name}.ipynb").cells if cell.cell_type == "code"]
+    return [cell for cell in notebooks.read(NOTEBOOKS / f"{name}.ipynb").cells if cell.cell_type == "code"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,7 +49,7 @@ def test_the_tables_in_the_readme_are_those_of_the_published_records(tmp_path, m
     monkeypatch.setattr(summaries, "write_atomically", lambda path, text: copy.write_text(text, encoding="utf-8"))
     summaries.write_into_readme("numbers", summaries.overview(verdicts.read()))
     summaries.write_into_readme("reasons", summaries.reasons_in_short(reasons.read(), verdicts.read()))
-    summaries.write_into_readme("claims", claims.markdown(claims.ledger()))
+    summaries.write_into_readme("claims", summaries.claims_table(claims.ledger()))
     summaries.write_into_readme("theory", summaries.theory(statements.recorded().values()))
     assert copy.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -177,7 +177,7 @@ def test_a_damaged_figure_is_drawn_anew(tmp_path, tally):
 def test_the_report_refuses_a_damaged_notebook(copied, tally):
     kinds = ("row twice", "cut", "empty", "folder", "unreadable")  # a changed number fails in `make test`
     for path in (copied / "notebooks" / "00_start.ipynb", *(copied / "notebooks" / "instances").glob("30*.ipynb")):
-        refuse_all({path: lambda path=path: notebooks.stored(path)}, tally, kinds)
+        refuse_all({path: lambda path=path: notebooks.read(path)}, tally, kinds)
 
 
 @pytest.mark.case("rot: no verdict on damaged files")

@@ -52,14 +52,8 @@ def of_experiment(experiment: Experiment) -> list[str]:
 def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | None = None) -> Path:
     """Execute ``notebooks/<name>.ipynb`` and write the result to `output`, or to the notebook itself.
 
-    `parameters` are values for the cell tagged ``parameters``; they need an output of their own.  If a cell fails, the
-    output is left as it was and papermill's error raised.
-
-    Raises
-    ------
-    ValueError
-        For a notebook that does not exist, a parameter that it does not have (papermill itself would only warn), or
-        parameters with no output of their own.
+    `parameters` are values for the cell tagged ``parameters``; they need an output of their own, and ValueError is
+    raised for one that the notebook does not have.  If a cell fails, the output is left as it was.
     """
     import nbformat
     import papermill
@@ -74,7 +68,7 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
     with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecations inside the notebook machinery
         known = set(papermill.inspect_notebook(str(source)))
-        if unknown := sorted(set(parameters or {}) - known):
+        if unknown := sorted(set(parameters or {}) - known):  # papermill itself would only warn
             has = ", ".join(sorted(known)) or "none"
             raise ValueError(f"{source.name} has no parameter {', '.join(unknown)}; it has {has}")
         executed = Path(scratch) / source.name
@@ -83,18 +77,14 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
             cwd=str(target.parent), extra_arguments=["--log-level=CRITICAL"],  # the kernel's own chatter
             iopub_timeout=60,  # on a busy machine a cell's output may come late
         )  # fmt: skip
-        notebook = scrubbed(nbformat.read(executed, as_version=4))
+        notebook = scrub(nbformat.read(executed, as_version=4))
     _settle_pictures(notebook, target)
     write_atomically(target, nbformat.writes(notebook) + "\n")
     return target
 
 
-def scrubbed(notebook: "NotebookNode") -> "NotebookNode":
-    """Drop what differs between two equal executions.
-
-    That is paths, times, versions, cell ids, standard error, where printed text was cut, and references to widgets,
-    which without their kernel show nothing: of those the picture is left that they came with.
-    """
+def scrub(notebook: "NotebookNode") -> "NotebookNode":
+    """Drop what differs between two equal executions, and references to widgets, which need a kernel."""
     import nbformat
     from nbconvert.preprocessors.coalescestreams import CoalesceStreamsPreprocessor
 
@@ -111,18 +101,15 @@ def scrubbed(notebook: "NotebookNode") -> "NotebookNode":
     return notebook
 
 
-def stored(path: Path) -> "NotebookNode":
-    """A notebook with its outputs, as `execute` writes it, also where JupyterLab or another tool has saved it since.
-
-    Raises Damaged if it is no notebook.
-    """
+def read(path: Path) -> "NotebookNode":
+    """A notebook with its outputs, as `execute` writes it, also where JupyterLab or another tool has saved it since."""
     import nbformat
 
     remedy = "take it back with git checkout, or execute it with: python -m cdfsg notebooks"
     with unreadable_is_damaged(path, remedy):
         data = path.read_bytes()
     try:
-        return scrubbed(nbformat.reads(data.decode("utf-8"), as_version=4))
+        return scrub(nbformat.reads(data.decode("utf-8"), as_version=4))
     except (ValueError, AttributeError, nbformat.ValidationError) as error:
         raise Damaged(f"{path} is no notebook: it was damaged; {remedy}") from error
 
@@ -130,11 +117,11 @@ def stored(path: Path) -> "NotebookNode":
 def _settle_pictures(notebook: "NotebookNode", old: Path) -> None:
     """Store each picture with few colours; where it looks like the one of the old notebook, keep the old one."""
     try:
-        before = _pictures(stored(old))
+        before = _pictures(read(old))
     except (FileNotFoundError, Damaged):
         before = []
     for number, out in enumerate(_pictures(notebook)):
-        picture, old_one = _opened(out), _opened(before[number]) if number < len(before) else None
+        picture, old_one = _open(out), _open(before[number]) if number < len(before) else None
         if old_one and old_one.mode == "P" and _look_alike(picture.convert("RGB"), old_one.convert("RGB")):
             out["image/png"] = before[number]["image/png"]
         else:
@@ -148,7 +135,7 @@ def _pictures(notebook: "NotebookNode") -> "list[NotebookNode]":
     return [out.data for out in outputs if "image/png" in out.get("data", {})]
 
 
-def _opened(data: "NotebookNode") -> "Image":
+def _open(data: "NotebookNode") -> "Image":
     from PIL import Image
 
     return Image.open(io.BytesIO(base64.b64decode(data["image/png"])))

@@ -1,8 +1,4 @@
-"""The report: a static site of the executed notebooks, the paper's tables, the figures and the claims.
-
-The folder ``docs`` holds what is written by hand; `write_sources` puts beside it what follows from the records, and
-Sphinx makes pages of both.  The site opens from disk, without a network.
-"""
+"""The report: a static site of the executed notebooks, the paper's tables, the figures and the claims."""
 
 import pkgutil
 import shutil
@@ -32,10 +28,7 @@ _MATHJAX = "sphinx-mathjax-offline"
 
 
 def build(target: Path = SITE) -> Path:
-    """Build the report, and return its front page; a target that exists is replaced once the new one is complete.
-
-    Raises ValueError with the words of Sphinx if it warns or fails.
-    """
+    """Build the report, and return its front page; a target that exists is replaced once the new one is complete."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".report-", ignore_cleanup_errors=True) as scratch:
         source, made = Path(scratch) / "source", Path(scratch) / "html"
@@ -66,11 +59,12 @@ def write_sources(source: Path) -> None:
     write_atomically(static / "verdicts.css", pages.stylesheet())
     judged, asserted, why = verdicts.read(), claims.read(), reasons.read()
     defaults = checksums.read_csv(RECORDS / "defaults.csv", "make it anew with: make bench")
+    modules = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__, "cdfsg.") if name not in LEFT_OUT]
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
     texts = {
         "generated/counts": pages.counts(judged),
         "generated/ledger": pages.render("ledger.html", claims=list(asserted.itertuples())),
-        "generated/verdicts": summaries.ledger(judged),
+        "generated/verdicts": summaries.verdicts_by_solver(judged),
         "generated/reasons": summaries.reasons_in_words(why),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
         "generated/statements": theory_pages.statement_table(list(statements.recorded().values())),
@@ -80,7 +74,7 @@ def write_sources(source: Path) -> None:
         "claims": pages.claims_page(asserted, judged),
         "figures": pages.gallery(pages.figure_names(FIGURES), stems),
         "records": pages.records_page(RECORDS),
-        "reference": pages.render("reference.md", modules=_modules()),
+        "reference": pages.render("reference.md", modules=modules),
         "notebooks": _write_notebooks(source),
     }
     for table, name in pages.table_pages(judged).items():
@@ -95,12 +89,6 @@ def _mathjax() -> Path:
         return Path(str(distribution(_MATHJAX).locate_file(f"{_MATHJAX}/static/mathjax/tex-svg-full.js")))
     except PackageNotFoundError as error:
         raise FileNotFoundError(f"{_MATHJAX} is not installed; make setup, or pip install 'cdfsg[report]'") from error
-
-
-def _modules() -> list[str]:
-    """The modules that the API reference begins with."""
-    found = pkgutil.iter_modules(cdfsg.__path__, "cdfsg.")
-    return [module.name for module in found if module.name not in LEFT_OUT]
 
 
 def _table_page(part: pd.DataFrame, why: pd.DataFrame) -> str:
@@ -120,10 +108,10 @@ def _write_notebooks(source: Path) -> str:
     """Copy the notebooks, each with its instances below it in the menu; returns the page that lists them."""
     listed = []
     for name in notebooks.names():
-        notebook = notebooks.stored(NOTEBOOKS / f"{name}.ipynb")
+        notebook = notebooks.read(NOTEBOOKS / f"{name}.ipynb")
         instances = [path.stem for path in sorted(notebooks.INSTANCES.glob(f"{name}-*.ipynb"))]
         for stem in instances:
-            instance = notebooks.stored(notebooks.INSTANCES / f"{stem}.ipynb")
+            instance = notebooks.read(notebooks.INSTANCES / f"{stem}.ipynb")
             title, _, rest = instance.cells[0].source.partition("\n")
             instance.cells[0].source = f"{title} ({stem.removeprefix(f'{name}-')})\n{rest}"
             _write(source / "notebooks" / "instances" / f"{stem}.ipynb", instance)

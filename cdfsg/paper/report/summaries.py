@@ -62,7 +62,7 @@ def overview(verdicts_table: pd.DataFrame) -> str:
     return render("table.md", table=pd.DataFrame(rows))
 
 
-def ledger(verdicts_table: pd.DataFrame) -> str:
+def verdicts_by_solver(verdicts_table: pd.DataFrame) -> str:
     """How many verdicts of each kind there are per table and solver, as a Markdown table."""
     rows = []
     for (table, solver), part in counted(verdicts_table).groupby(["table", "solver"], sort=False):
@@ -71,6 +71,12 @@ def ledger(verdicts_table: pd.DataFrame) -> str:
         found = part["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
         rows.append({"table": name, "solver": solver, "numbers": len(part), **found})
     return render("table.md", table=pd.DataFrame(rows))
+
+
+def claims_table(asserted: pd.DataFrame) -> str:
+    """The ledger of the claims as a Markdown table."""
+    heads = {"says": "the paper says", "verdict": "verdict", "derived": "cases on derived data (n-MNIST)"}
+    return render("table.md", table=asserted[list(heads)].rename(columns=heads))
 
 
 def reasons_in_words(table: pd.DataFrame) -> str:
@@ -102,13 +108,7 @@ def marks(name: str) -> tuple[str, str]:
 
 
 def write_into_readme(name: str, text: str) -> None:
-    """Put a text into the README between the marks of that name.
-
-    Raises
-    ------
-    ValueError
-        If the README lacks a mark.
-    """
+    """Put a text into the README between the marks of that name."""
     path = ROOT / "README.md"
     readme = path.read_text(encoding="utf-8")
     begin, end = marks(name)
@@ -121,17 +121,16 @@ def write_into_readme(name: str, text: str) -> None:
 def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> None:
     """Raise AssertionError unless the records are complete and sound; the message names what fails."""
     final = runs[(runs["role"] == "reported") & (runs["status"] == "done")]
-    _require(len(final) > 0, "no reported run ended")
-    _require(bool(final["pcc"].dropna().between(0, 1 + 1e-9).all()), "a PCC lies outside [0, 1]")
-    lowest = (final["fval_orth"] - final["bound"]).min()
-    _require(not lowest < -1e-6, f"a feasible point lies {-lowest:.1e} below the bound of Fval")
-    worst = final["fea_orth"].max()
-    _require(worst < 1e-8, f"exact post-processing leaves a feasibility violation of {worst:.1e}")
-    if experiment.table:
-        _require(len(judged) == len(load_table(experiment.table)), "not every printed number has a verdict")
-        _require(bool(judged["verdict"].isin(VERDICTS).all()), "a verdict is not one of the known words")
-
-
-def _require(holds: bool, words: str) -> None:
-    if not holds:
-        raise AssertionError(words)
+    lowest, worst = (final["fval_orth"] - final["bound"]).min(), final["fea_orth"].max()
+    printed = len(load_table(experiment.table)) if experiment.table else len(judged)
+    conditions = {
+        "no reported run ended": len(final) > 0,
+        "a PCC lies outside [0, 1]": final["pcc"].dropna().between(0, 1 + 1e-9).all(),
+        f"a feasible point lies {-lowest:.1e} below the bound of Fval": not lowest < -1e-6,
+        f"exact post-processing leaves a feasibility violation of {worst:.1e}": worst < 1e-8,
+        "not every printed number has a verdict": len(judged) == printed,
+        "a verdict is not one of the known words": judged["verdict"].isin(VERDICTS).all(),
+    }
+    for words, holds in conditions.items():
+        if not holds:
+            raise AssertionError(words)

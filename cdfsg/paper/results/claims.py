@@ -66,13 +66,6 @@ def read() -> pd.DataFrame:
     return checksums.read_csv(RECORDS / "claims.csv", remedy, keep_default_na=False)
 
 
-def markdown(table: pd.DataFrame) -> str:
-    """The ledger as a Markdown table."""
-    lines = ["| the paper says | verdict | cases on derived data (n-MNIST) |", "|---|---|--:|"]
-    lines += [f"| {row.says} | {row.verdict} | {row.derived or ''} |" for row in table.itertuples()]
-    return "\n".join(lines)
-
-
 def verdict_of(holds: int, of: int) -> str:
     """The verdict in words on a claim that holds in `holds` of `of` instances.
 

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 
 from cdfsg.files import NOTEBOOKS, Damaged
 from cdfsg.paper.report import notebooks
-from cdfsg.paper.report.notebooks import execute, names, scrubbed
+from cdfsg.paper.report.notebooks import execute, names, scrub
 
 CELLS = """
 import sys
@@ -83,7 +83,7 @@ def test_scrubbing_keeps_sources_tags_and_results(folder):
         nbformat.v4.new_output("execute_result", data={"text/plain": "1"}),
     ]
     notebook.metadata["papermill"] = {"duration": 1.5}
-    clean = scrubbed(nbformat.from_dict(notebook))
+    clean = scrub(nbformat.from_dict(notebook))
     nbformat.validate(clean)
     assert [cell.source for cell in clean.cells] == ["# A tale", 'word = "good"\ncount = 1', CELLS.strip()]
     assert [dict(cell.metadata) for cell in clean.cells] == [{}, {"tags": ["parameters"]}, {}]
@@ -97,7 +97,7 @@ def test_printed_text_is_stored_in_one_piece_wherever_the_kernel_cut_it():
     outputs.append(nbformat.v4.new_output("display_data", data={"text/plain": "picture"}))
     outputs.append(nbformat.v4.new_output("stream", name="stdout", text="three"))
     cell = nbformat.v4.new_code_cell("", outputs=outputs)
-    (found,) = scrubbed(nbformat.v4.new_notebook(cells=[cell])).cells
+    (found,) = scrub(nbformat.v4.new_notebook(cells=[cell])).cells
     assert [out.get("text", "picture") for out in found.outputs] == ["one\ntwo\n", "picture", "three"]
 
 
@@ -123,7 +123,7 @@ def test_a_stored_picture_gives_way_only_to_one_that_looks_different(tmp_path, s
 def test_a_panel_is_stored_as_its_picture_since_a_widget_needs_its_kernel():
     data = {notebooks.WIDGET: {"model_id": "abc"}, "image/png": "AAAA", "text/plain": "A panel"}
     outputs = [nbformat.v4.new_output("execute_result", data=data), nbformat.v4.new_output("stream", text="abc")]
-    clean = scrubbed(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)]))
+    clean = scrub(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)]))
     assert clean.cells[0].outputs[0].data == {"image/png": "AAAA", "text/plain": "A panel"}
     assert clean.cells[0].outputs[1].text == "abc"
 
@@ -142,10 +142,10 @@ def test_a_notebook_that_jupyterlab_saved_is_read_as_the_one_that_was_stored(nam
     saved = tmp_path / path.name
     nbformat.write(notebook, saved)
     assert saved.read_bytes() != path.read_bytes()
-    assert notebooks.stored(saved) == notebooks.stored(path)
+    assert notebooks.read(saved) == notebooks.read(path)
 
 @pytest.mark.parametrize("text", ["{}", "[]", "{", '{"nbformat": 4, "nbformat_minor": 5, "cells": [CELL]}'])
 def test_a_file_that_is_no_notebook_is_refused_with_the_way_back(folder, text):
     (folder / "tale.ipynb").write_text(text.replace("CELL", '{"cell_type": "code", "source": "", "metadata": {}}'))
     with pytest.raises(Damaged, match=r"tale\.ipynb is no notebook.*git checkout"):
-        notebooks.stored(folder / "tale.ipynb")
+        notebooks.read(folder / "tale.ipynb")

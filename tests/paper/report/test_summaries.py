@@ -28,9 +28,9 @@ def test_the_summary_says_how_many_numbers_match_and_how_many_rows_are_attained(
 
 
 
-def test_the_ledger_counts_every_judged_number_once(complete):
+def test_the_table_by_solver_counts_every_judged_number_once(complete):
     table = verdicts(EXPERIMENT, complete)
-    lines = summaries.ledger(table).splitlines()
+    lines = summaries.verdicts_by_solver(table).splitlines()
     assert lines[0].startswith("| table | solver | numbers | match |") and len(lines) == 2 + 4
     for line in lines[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
