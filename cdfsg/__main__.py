@@ -8,12 +8,11 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import nullcontext
+from typing import Any
 
-import pandas as pd
 from joblib import Parallel, cpu_count, delayed
 
 from cdfsg.datasets import DATASETS, DownloadError, download, load, mediamill, nmnist
@@ -40,9 +39,6 @@ from cdfsg.paper.results import claims, reasons, verdicts
 from cdfsg.paper.run import run_experiment
 from cdfsg.paper.select import plan
 from cdfsg.theory import statements
-
-_Task = tuple[str, dict[str, str] | None, Path | None]
-"""A notebook, its parameters and where to write it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,7 +68,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # a path may have letters that the terminal has not
     try:
         _anchor_folders()
-        with _alone(arguments.command):
+        alone = arguments.command in _WRITERS
+        with lock(RUNS.parent / "lock", f"cdfsg {arguments.command}") if alone else nullcontext():
+            if alone:  # no other command writes now
+                caches = (RUNS, KEPT, QUICK, QUICK / "records", download.data_dir())
+                sweep(*caches, RECORDS, FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT)
             arguments.action(arguments)
     except (ValueError, OSError, DownloadError, Busy) as error:
         print(f"cdfsg: {error}", file=sys.stderr)
@@ -90,18 +90,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-@contextmanager
-def _alone(command: str) -> Iterator[None]:
-    """Let no other command write at the same time, and remove what killed ones were writing."""
-    if command not in _WRITERS:
-        yield
-        return
-    with lock(RUNS.parent / "lock", f"cdfsg {command}"):
-        caches = (RUNS, KEPT, QUICK, QUICK / "records", download.data_dir())
-        sweep(*caches, RECORDS, FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT)
-        yield
-
-
 def _anchor_folders() -> None:
     """Make folders that the environment names relative to here absolute: notebooks run in another folder."""
     for name in (CACHE_ENVIRONMENT, download.ENVIRONMENT, nmnist.ENVIRONMENT, mediamill.ENVIRONMENT):
@@ -116,13 +104,7 @@ def _jobs(text: str) -> int:
 
 
 def chosen(only: str) -> list[Experiment]:
-    """Experiments that a filter such as ``dataset=mnist,merit=identity`` keeps.
-
-    Raises
-    ------
-    ValueError
-        If the filter is malformed or keeps nothing.
-    """
+    """Experiments that a filter such as ``dataset=mnist,merit=identity`` keeps; ValueError if there are none."""
     parts = [part for part in only.split(",") if part]
     if not all("=" in part for part in parts):
         raise ValueError(f"--only {only} is not of the form key=value,key=value with the keys table, dataset, merit")
@@ -152,8 +134,8 @@ def _run(arguments: argparse.Namespace) -> None:
         if arguments.published:
             print(f"{archive.unpack(experiment, RUNS)} published jobs taken over", file=sys.stderr)
         with distribute.cluster(arguments.dask):
-            runs = _run_one(experiment, arguments.jobs)
-        print(f"{experiment.name}: {len(runs)} records in {archive.folder_of(experiment)}")
+            count = _run_one(experiment, arguments.jobs)
+        print(f"{experiment.name}: {count} records in {archive.folder_of(experiment)}")
     if not arguments.only:
         cost.publish(RECORDS)
         data_table.publish(RECORDS, {experiment.dataset for experiment in kept})
@@ -171,11 +153,11 @@ def _on_the_papers_data(experiments: Sequence[Experiment]) -> list[Experiment]:
     return kept
 
 
-def _run_one(experiment: Experiment, jobs: int) -> pd.DataFrame:
+def _run_one(experiment: Experiment, jobs: int) -> int:
     parts = run_experiment(experiment, RUNS, jobs)
     archive.publish(experiment, parts)
     exact.update(archive.folder_of(experiment) / "exact.csv", experiment.dataset, experiment.ps)
-    return parts[""]
+    return len(parts[""])
 
 
 def _status(arguments: argparse.Namespace) -> None:
@@ -214,22 +196,17 @@ def _theory(arguments: argparse.Namespace) -> None:
 
 
 def _notebooks(arguments: argparse.Namespace) -> None:
-    tasks: list[_Task] = [(name, None, None) for name in notebooks.names() if name not in notebooks.OF_EXPERIMENTS]
-    for experiment in chosen(arguments.only):
-        if archive.exists(experiment):
-            tasks += _tasks(experiment)
+    tasks: list[tuple[Any, ...]] = [(name,) for name in notebooks.names() if name not in notebooks.OF_EXPERIMENTS]
+    for experiment in filter(archive.exists, chosen(arguments.only)):
+        parameters = {"dataset": experiment.dataset, "merit": experiment.merit}
+        for name in notebooks.of_experiment(experiment):
+            instance = notebooks.INSTANCES / f"{name}-{experiment.name}.ipynb"
+            tasks.append((name,) if experiment.name == notebooks.EXAMPLE else (name, parameters, instance))
     _execute(tasks, arguments.jobs)
 
 
-def _tasks(experiment: Experiment) -> list[_Task]:
-    names = notebooks.of_experiment(experiment)
-    if experiment.name == notebooks.EXAMPLE:
-        return [(name, None, None) for name in names]
-    parameters = {"dataset": experiment.dataset, "merit": experiment.merit}
-    return [(name, parameters, notebooks.INSTANCES / f"{name}-{experiment.name}.ipynb") for name in names]
-
-
-def _execute(tasks: Sequence[_Task], jobs: int) -> None:
+def _execute(tasks: Sequence[tuple[Any, ...]], jobs: int) -> None:
+    """Execute notebooks at once; a task has the arguments of `notebooks.execute`."""
     executed = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered")(
         delayed(notebooks.execute)(*task) for task in tasks
     )

@@ -5,6 +5,8 @@ so they are computed once (`cross_moments`) and right-multiplying X by N turns e
 (`congruence`).  All of it runs in float64 and for many lanes at once.
 """
 
+from contextlib import suppress
+
 import numpy as np
 
 from cdfsg.checks import (
@@ -101,11 +103,6 @@ def tcc(K: Array) -> Array:
     """Total correlations captured: the sum of the canonical correlations of the two projected views.
 
     It does not change under ``X_i -> X_i N`` with N regular, so no post-processing changes it.
-
-    Raises
-    ------
-    ValueError
-        For more than two views, where the paper defines no TCC.
     """
     require_compressed(K)
     _require_two_views(len(K))
@@ -152,15 +149,8 @@ def generalised_eigenvalues(
     With the identity merit ``f(X) = - tr(X' S_off X)``, so minus the sum of the p largest is the optimum over
     ``X'MX = I``; with two views they are the canonical correlations.
 
-    Parameters
-    ----------
-    covariance : array (n, n)
-    sizes : tuple of int
-        Widths of the m views.
-    weights : array (m, m), optional
-        c_ij; ones by default.
-    rtol : float
-        Relative truncation of each view's spectrum.
+    `sizes` are the widths of the m views, `weights` the c_ij (ones by default), `rtol` is the relative truncation of
+    each view's spectrum.
     """
     values: Array = np.linalg.eigvalsh(_whitened(covariance, sizes, weights, rtol)[0])[::-1]
     if weights is None and values.max(initial=0.0) > len(sizes) - 1 + 1e-3:
@@ -176,13 +166,7 @@ def minimiser(
 ) -> Array:
     """An exact minimiser of ``f(X) = - tr(X' S_off X)`` over ``X'MX = I`` (identity merit), shape (n, p).
 
-    Its columns are the leading eigenvectors of the pencil of `generalised_eigenvalues`, whose other arguments are
-    the same.
-
-    Raises
-    ------
-    ValueError
-        If p is not in 1..n.
+    Its columns are the leading eigenvectors of the pencil of `generalised_eigenvalues`, which has the same arguments.
     """
     require_whole("p", p, 1, len(covariance), "the number of features")
     whitened, roots = _whitened(covariance, sizes, weights, rtol)
@@ -208,26 +192,16 @@ def orthogonalise(C: Array) -> tuple[Array, Array]:
     """Post-processing factor ``N = C^(-1/2)`` per lane, for ``X -> X N``.
 
     With C the exact ``X'MX`` this is the exact orthogonalisation; with the tracked Y, or with ``X'M^X`` of one
-    minibatch, it is the paper's approximate one.
-
-    Returns
-    -------
-    N : array (lanes, p, p)
-        NaN in the lanes where C is not positive definite (post-processing does not exist there).
-    defined : bool array (lanes,)
+    minibatch, it is the paper's approximate one.  Where C is not positive definite, N is NaN, the second array False.
     """
     require_shape("C", C, ("lanes", "p", "p"), "a matrix per lane")
     require_square("C", C)
     C = C.astype(np.float64)
     N = np.full_like(C, np.nan)
-    defined = np.zeros(len(C), dtype=bool)
     for k, matrix in enumerate(C):
-        try:
+        with suppress(NotPositiveDefiniteError):
             N[k] = inv_sqrt(matrix)
-            defined[k] = True
-        except NotPositiveDefiniteError:
-            continue
-    return N, defined
+    return N, ~np.isnan(N[:, 0, 0])
 
 
 def _whitened(

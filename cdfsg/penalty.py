@@ -25,12 +25,7 @@ def multiplier(XtG: Array, Y: Array, beta: float) -> Array:
     With the paper's printed ``V (V^2 - I)`` in H the last term would be ``beta (Y^2 - I/3)``, whose minimiser
     is not feasible; ``V (V^2 - 3I)`` agrees with (CDFCP).
 
-    Parameters
-    ----------
-    XtG, Y : array (..., p, p)
-        ``X'G`` and the tracked value of ``X'MX``.
-    beta : float
-        Penalty parameter.
+    `XtG` is ``X'G``, Y the tracked value of ``X'MX``.
     """
     return beta * (sym(Y @ Y) - eye_like(Y)) - sym(XtG)
 
@@ -47,11 +42,6 @@ class Penalty:
         Constraint matrix, symmetric positive semidefinite.
     beta : float
         Penalty parameter, positive.
-
-    Raises
-    ------
-    ValueError
-        If M is not a finite symmetric matrix or beta is not positive.
     """
 
     problem: Problem
@@ -59,7 +49,7 @@ class Penalty:
     beta: float
 
     def __post_init__(self) -> None:
-        """Refuse a bad M or beta."""
+        """Raise ValueError unless the parameters are as stated."""
         M = np.asarray(self.M)
         if isinstance(self.problem, type | str) or not hasattr(self.problem, "gradient"):
             raise ValueError(
@@ -125,12 +115,8 @@ class Penalty:
     def threshold(self, p: int) -> float:
         """The threshold beta~ with equality: ``12 kappa (3 (p+1) L_g + s^(1/2) L_0) / s``.
 
-        Here s and kappa are the smallest eigenvalue and the condition number of M, and L_0 = ||grad f(0)||.
-
-        Raises
-        ------
-        ValueError
-            If M is singular to rounding (the paper assumes it positive definite), or f has no L_g.
+        Here s and kappa are the smallest eigenvalue and the condition number of M, and L_0 = ||grad f(0)||.  ValueError
+        is raised if M is singular to rounding (the paper assumes it positive definite), or f has no L_g.
         """
         require_whole("p", p, 1, what="the columns of X")
         spectrum = np.linalg.eigvalsh(self.M)

@@ -1,12 +1,8 @@
 r"""Problems over the generalized Stiefel manifold, exact and sampled.
 
-The paper's problem (SOEGS) is ``min f(X) = E f_xi(X)`` subject to ``X' E[M_theta] X = I_p``.  It comes here in
-two forms that share their definition:
-
-* an **exact** problem knows f, its gradient and its Hessian (`Problem`), and feeds the deterministic
-  mathematics of `cdfsg.penalty`;
-* a **sampled** problem knows them on a minibatch (`SampledProblem`), for many lanes at once, and feeds the
-  solvers.  No n-by-n matrix is formed.
+The paper's problem (SOEGS) is ``min f(X) = E f_xi(X)`` subject to ``X' E[M_theta] X = I_p``.  An **exact** problem
+(`Problem`) feeds the deterministic mathematics of `cdfsg.penalty`; a **sampled** one (`SampledProblem`), seen through
+minibatches and for many lanes at once, feeds the solvers.  No n-by-n matrix is formed there.
 """
 
 from dataclasses import dataclass
@@ -49,9 +45,9 @@ class Problem(Protocol):
 class SampledProblem(Protocol):
     """A problem seen through minibatches, in lanes.
 
-    Everything that a solver needs factors through the scores ``Z X`` of the rows Z of a minibatch, which cost one
-    matrix product for all lanes and all minibatches of a step; `adjoint` is the adjoint product.  One or two
-    minibatches of l rows each are an array ``samples`` of shape (s, l, n), those of theta and xi.
+    Everything that a solver needs factors through the scores ``Z X`` of the rows Z of a minibatch, one matrix product
+    for all lanes and minibatches of a step.  One or two minibatches of l rows each are an array ``samples`` of shape
+    (s, l, n), those of theta and xi.
 
     Attributes
     ----------
@@ -90,7 +86,7 @@ class Quadratic:
     A: Array
 
     def __post_init__(self) -> None:
-        """Refuse what is no finite symmetric matrix."""
+        """Raise ValueError unless A is a finite symmetric matrix."""
         object.__setattr__(self, "A", np.asarray(self.A))
         require_symmetric("A", self.A)
 
@@ -122,7 +118,7 @@ class Linear:
     B: Array
 
     def __post_init__(self) -> None:
-        """Refuse what holds no finite real numbers."""
+        """Raise ValueError unless B holds finite real numbers."""
         require_finite("B", np.asarray(self.B))
 
     @property
@@ -160,11 +156,6 @@ class GCCA:
     merit : Merit
     weights : array (m, m), optional
         Symmetric c_ij; the diagonal is ignored.  Ones by default.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or covariance or weights are not finite and symmetric.
     """
 
     def __init__(
@@ -190,13 +181,7 @@ class GCCA:
 
     @property
     def lipschitz(self) -> float:
-        """``c || c_ij S_ij ||_2``, with ``c = 2`` for the identity merit.
-
-        Raises
-        ------
-        ValueError
-            For merits with which the gradient is not globally Lipschitz, such as Huber's.
-        """
+        """``c || c_ij S_ij ||_2``, with ``c = 2`` for the identity merit; ValueError for Huber's, which has none."""
         if self.merit.lipschitz is None:
             raise ValueError(
                 f"the gradient of GCCA with the {self.merit.name} merit is not globally Lipschitz (the paper's "
@@ -253,20 +238,10 @@ class GCCA:
 class SampledGCCA:
     r"""GCCA on minibatches, in lanes: the sampled form of `GCCA`.
 
-    With the scores ``P_i = Z_i X_i`` of a minibatch of l rows, ``t_ij`` is the column sum of
-    ``P_i * P_j`` over l; the gradient's block i is ``-(2/l) Z_i' sum_j c_ij P_j diag(g'(t_ij))`` and
-    ``X' M_theta X = (1/l) sum_i P_i' P_i``.  For the Huber merit the minibatch gradient is biased, since g is
-    applied to a sampled t (the bias decays like 1/l).
+    With the scores ``P_i = Z_i X_i`` of a minibatch of l rows, ``t_ij`` is the column sum of ``P_i * P_j`` over l.  For
+    the Huber merit the minibatch gradient is biased, since g is applied to a sampled t (the bias decays like 1/l).
 
-    Parameters
-    ----------
-    sizes, merit, weights
-        As in `GCCA`.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two views, or one without a column, or `merit` is none.
+    The parameters are as in `GCCA`.
     """
 
     def __init__(self, sizes: tuple[int, ...], merit: Merit, weights: Array | None = None) -> None:
@@ -327,13 +302,7 @@ class SampledGCCA:
 
 
 def pair_weights(m: int, weights: Array | None) -> Array:
-    """Validated c_ij of shape (m, m); ones where none are given.
-
-    Raises
-    ------
-    ValueError
-        If the shape is not (m, m) or the weights are not finite and symmetric.
-    """
+    """Validated c_ij of shape (m, m); ones where none are given."""
     if weights is None:
         return np.ones((m, m))
     weights = np.asarray(weights)
