@@ -62,19 +62,16 @@ def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
 
 
 def unpack(experiment: Experiment, folder: Path) -> int:
-    """Write the published jobs of an experiment into `folder`, as if they had been run here; returns how many.
+    """Write the published jobs of an experiment into `folder` where it lacks them; returns how many.
 
-    A job whose file is there already, undamaged, stays.  Those of other code or data do no harm: nothing asks for
-    their keys.
+    Those of other code or data do no harm: nothing asks for their keys.
     """
-    count = 0
     parts = [part for part in (*experiment.parts, "curves") if _file(experiment, part).exists()]
-    for key, job in _read(experiment, parts).groupby("key", sort=False):
-        target = folder / f"{key}.csv"
-        if not is_intact(target):
-            records.write(job, target)
-            count += 1
-    return count
+    jobs = {folder / f"{key}.csv": job for key, job in _read(experiment, parts).groupby("key", sort=False)}
+    missing = [path for path in jobs if not is_intact(path)]
+    for path in missing:
+        records.write(jobs[path], path)
+    return len(missing)
 
 
 def exists(experiment: Experiment) -> bool:
@@ -85,28 +82,13 @@ def exists(experiment: Experiment) -> bool:
 def runs_of(experiment: Experiment) -> pd.DataFrame:
     """Read the published records of an experiment's table and curves.
 
-    Raises
-    ------
-    FileNotFoundError
-        If they are missing; the message says how to make them.
-    Damaged
-        If they are not as they were published.
+    FileNotFoundError says how to make those that are missing, `Damaged` that they are not as they were published.
     """
     return _read(experiment, ["", "curves"])
 
 
 def more(experiment: Experiment, part: str) -> pd.DataFrame:
-    """Read further records: "betas", curves under other penalty parameters; "ablations", other readings of the setting.
-
-    No rows where the experiment has no such part.
-
-    Raises
-    ------
-    FileNotFoundError
-        If they are missing; the message says how to make them.
-    Damaged
-        If they are not as they were published.
-    """
+    """Read the records of a further part, "betas" or "ablations"; no rows where the experiment has no such part."""
     return _read(experiment, [part] if part in experiment.parts else [])
 
 
@@ -116,15 +98,7 @@ def ablations(experiment: Experiment) -> pd.DataFrame:
 
 
 def exact(experiment: Experiment) -> pd.DataFrame:
-    """Read the exact solver's results on the experiment's data set.
-
-    Raises
-    ------
-    FileNotFoundError
-        If they are missing; the message says how to make them.
-    Damaged
-        If they are not as they were published.
-    """
+    """Read the exact solver's results on the experiment's data set."""
     path = folder_of(experiment) / "exact.csv"
     remedy = f"delete it and make it with: make {_target(experiment)}"
     table = checksums.read_csv(path, remedy) if path.exists() else pd.DataFrame({"dataset": []})

@@ -54,13 +54,7 @@ def solver_of(job: Job) -> Solver:
 
 
 def compute(job: Job) -> pd.DataFrame:
-    """Run a job and evaluate each of its runs exactly (in float64, on the full data).
-
-    Returns
-    -------
-    DataFrame
-        The columns of a record, a row per run, or per run and point of a curve; numbers are rounded to eight digits.
-    """
+    """Run a job and evaluate each of its runs exactly (in float64, on the full data); the result is its record."""
     views = views_of(job.dataset, job.protocol.centred)
     solver = solver_of(job)
     problem = _problem(job, views)

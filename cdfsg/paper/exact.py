@@ -24,14 +24,7 @@ COLUMNS = (
 
 
 def solve(dataset: str, ps: Sequence[int]) -> pd.DataFrame:
-    """Solve a data set exactly on one core.
-
-    Returns
-    -------
-    DataFrame
-        One row per p, columns `COLUMNS`: Fval, Fea and PCC (NaN for more than two views) of the solution, the seconds
-        for the covariance and for the eigendecomposition, and in `of` what data and code they belong to.
-    """
+    """Solve a data set exactly on one core; `of` says to which data and code the numbers belong."""
     views = views_of(dataset).with_centring(True)  # a copy without the kept covariance
     with threadpool_limits(1):
         began = time.perf_counter()

@@ -27,40 +27,20 @@ from cdfsg.paper.protocols import (
 
 @dataclass(frozen=True)
 class Job:
-    """Lanes that run together: the unit of work, of a file and of resumption.
-
-    Attributes
-    ----------
-    dataset, merit, solver : str
-        Registered names.
-    batch_size, p : int
-    role : str
-        ``tuning``, ``reported``, ``trace`` or ``timing``.
-    variant : str
-        Which settings: ``grid``, ``tuned``, or the name of given ones; or a treatment.
-    order : int or None
-        Seed of the data order; None takes the rows at a stride through the file.
-    starts : tuple of int
-        Seeds of the initial points.
-    settings : tuple of tuples
-        The solver's hyper-parameters; every start runs with each of them.
-    protocol : Protocol
-    trace_points : int
-        Points of a curve; 0 evaluates the last iterates only.
-    """
+    """Lanes that run together: the unit of work, of a file and of resumption."""
 
     dataset: str
     merit: str
     batch_size: int
     p: int
     solver: str
-    role: str
-    variant: str
-    order: int | None
-    starts: tuple[int, ...]
-    settings: tuple[Setting, ...]
+    role: str  # "tuning", "reported", "trace" or "timing"
+    variant: str  # which settings: "grid", "tuned", or the name of given ones; or a treatment
+    order: int | None  # seed of the data order; None takes the rows at a stride through the file
+    starts: tuple[int, ...]  # seeds of the initial points
+    settings: tuple[Setting, ...]  # every start runs with each of them
     protocol: Protocol = Protocol()
-    trace_points: int = 0
+    trace_points: int = 0  # points of a curve; 0 evaluates the last iterates only
 
     @property
     def lanes(self) -> int:
@@ -86,13 +66,8 @@ class Job:
 class Plan:
     """What the tuning runs decide.
 
-    Attributes
-    ----------
-    selected : mapping
-        (treatment, batch size, p, solver) to the selected setting; a missing key means that no point of the grid was
-        eligible, and then nothing is run there.
-    near : mapping
-        (batch size, p, solver) to the points of the grid that are near a printed row, whose ten runs are wanted too.
+    `selected` are settings by (treatment, batch size, p, solver), without those where no point of the grid was
+    eligible; `near` are the points of the grid near a printed row, whose ten runs are wanted too.
     """
 
     selected: Mapping[tuple[str, int, int, str], Setting] = field(default_factory=dict)
@@ -103,37 +78,19 @@ class Plan:
 class Stage:
     """Jobs of one kind: which settings run, under which protocol, at which places.
 
-    Attributes
-    ----------
-    role : str
-        As in `Job`.
-    at : {"grid", "given", "selected", "headline"}
-        All points of the grid, for tuning; the given settings; those that the tuning runs under the same treatment
-        select; or those that stand for the solver in the verdicts.
-    part : str
-        File of the records: empty for the table's own, else "betas" or "ablations".
-    name : str
-        Treatment, or "orders"; empty for none.
-    protocol : Protocol
-    ours : bool
-        Whether the paper's own algorithms alone take part.
-    panel, smallest_p : bool
-        Whether it is at the batch size of the figure panels only, and at the smallest p only.
-    trace_points : int
-    starts, orders : tuple of int
-        In place of those of the experiment.
+    The settings are `at` all points of the "grid", for tuning; the "given" ones; those "selected" by the tuning runs
+    under the same treatment; or the "headline", those that stand for the solver in the verdicts.
     """
 
     role: str
     at: str
-    part: str = ""
-    name: str = ""
+    name: str = ""  # treatment, or "orders"; empty for none
     protocol: Protocol = Protocol()
-    ours: bool = False
-    panel: bool = False
-    smallest_p: bool = False
+    ours: bool = False  # the paper's own algorithms alone
+    panel: bool = False  # at the batch size of the figure panels alone
+    smallest_p: bool = False  # at that alone
     trace_points: int = 0
-    starts: tuple[int, ...] = ()
+    starts: tuple[int, ...] = ()  # in place of those of the experiment
     orders: tuple[int, ...] = (REPORTED_ORDER,)
 
 
@@ -150,34 +107,20 @@ TABLE = (
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table of the paper with its figure panels.
+    """One table of the paper with its figure panels."""
 
-    Attributes
-    ----------
-    table : str
-        The paper's label; empty for an experiment that the paper does not have.
-    measure : {"pcc", "fval"}
-        What the table prints of the objective.
-    trace_batch_size : int
-        Batch size of the figure panels.
-    betas : tuple of float
-        Penalty parameters of the robustness panels, none if the paper has no such panels.
-    treatments : tuple of str
-        Ablations, by their name in `TREATMENTS`, or "orders".
-    """
-
-    table: str
+    table: str  # the paper's label; empty if the paper does not have it
     dataset: str
     merit: str
-    measure: str
+    measure: str  # what the table prints of the objective: "pcc" or "fval"
     batch_sizes: tuple[int, ...]
     ps: tuple[int, ...]
     solvers: tuple[str, ...]
-    trace_batch_size: int
+    trace_batch_size: int  # that of the figure panels
     starts: tuple[int, ...] = REPORTED_STARTS
     tuning_seeds: tuple[tuple[int, int], ...] = TUNING_SEEDS
-    betas: tuple[float, ...] = ()
-    treatments: tuple[str, ...] = ()
+    betas: tuple[float, ...] = ()  # penalty parameters of the robustness panels
+    treatments: tuple[str, ...] = ()  # ablations, by their name in `TREATMENTS`, or "orders"
 
     @property
     def name(self) -> str:
@@ -200,14 +143,14 @@ class Experiment:
 
     def _beta_stages(self) -> tuple[Stage, ...]:
         """Curves under every penalty parameter, at the settings selected for the paper's."""
-        panel = Stage("trace", "selected", "betas", ours=True, panel=True, smallest_p=True, trace_points=BETA_POINTS)
+        panel = Stage("trace", "selected", ours=True, panel=True, smallest_p=True, trace_points=BETA_POINTS)
         return tuple(replace(panel, protocol=Protocol(beta=beta)) for beta in self.betas)
 
     def _ablation_stages(self) -> tuple[Stage, ...]:
         """Tuning and reported runs under every treatment, and one run under each of `ORDERS` without any."""
         stages = []
         for name in self.treatments:
-            treated = Stage("reported", "selected", "ablations", name, ours=True, smallest_p=True)
+            treated = Stage("reported", "selected", name, ours=True, smallest_p=True)
             if name == "orders":
                 stages.append(replace(treated, orders=ORDERS, starts=self.starts[:1]))
                 continue
@@ -319,13 +262,7 @@ QUICK = Experiment(
 
 
 def find(dataset: str, merit: str, profile: str) -> Experiment:
-    """Experiment by data set, merit and profile ("full" or "quick").
-
-    Raises
-    ------
-    ValueError
-        If there is none; the message lists what exists.
-    """
+    """Experiment by data set, merit and profile ("full" or "quick"); ValueError lists those that exist."""
     if profile not in ("full", "quick"):
         raise ValueError(f"unknown profile {profile!r}; known profiles: full, quick")
     known = [QUICK] if profile == "quick" else list(EXPERIMENTS.values())

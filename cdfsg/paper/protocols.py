@@ -11,8 +11,6 @@ from itertools import product
 
 from cdfsg.solvers import SOLVERS
 
-# --- protocol -------------------------------------------------------------------------------------------
-
 BETA = 0.1
 """Penalty parameter (Section 5.2 of the paper)."""
 
@@ -53,26 +51,12 @@ Setting = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Protocol:
-    """One value of each choice that the paper leaves open.
+    """One value of each choice that the paper leaves open."""
 
-    Attributes
-    ----------
-    centred : bool
-        Whether the data's mean is subtracted.
-    shared : bool
-        One minibatch for theta and xi.
-    in_file_order : bool
-        Rows at a stride through the file in place of a drawn order, see `Views.batch_indices`.
-    constants : tuple of (str, float or str)
-        Parameters of the solver that differ from its defaults.
-    beta, mu : float
-        Penalty parameter and Huber threshold.
-    """
-
-    centred: bool = True
-    shared: bool = False
-    in_file_order: bool = False
-    constants: tuple[tuple[str, float | str], ...] = ()
+    centred: bool = True  # whether the data's mean is subtracted
+    shared: bool = False  # one minibatch for theta and xi
+    in_file_order: bool = False  # rows at a stride through the file in place of a drawn order
+    constants: tuple[tuple[str, float | str], ...] = ()  # parameters of the solver that differ from its defaults
     beta: float = BETA
     mu: float = MU
 
@@ -81,29 +65,15 @@ class Protocol:
 class Entry:
     """How a solver takes part in the experiments.
 
-    Attributes
-    ----------
-    grid : tuple of tuples
-        Settings among which the rule selects.
-    given : mapping of str to tuple
-        Given settings by the name of the variant; the first stands for the solver in the verdicts.  A solver
-        without given settings is judged at the selected one.
-    in_file_order : tuple of str
-        Variants that read the rows at a stride through the file; the others draw an order.
-    ours : bool
-        Whether the paper proposes the solver.
-    measures : tuple of str
-        Measures of the tables in which it takes part.
-    raw : bool
-        Whether it treats data that are not centred.
+    The first of the `given` settings stands for it in the verdicts; one without any is judged at the selected setting.
     """
 
-    grid: tuple[Setting, ...]
-    given: Mapping[str, Setting] = field(default_factory=dict)
-    in_file_order: tuple[str, ...] = ()
-    ours: bool = False
-    measures: tuple[str, ...] = ("pcc", "fval")
-    raw: bool = True
+    grid: tuple[Setting, ...]  # settings among which the rule selects
+    given: Mapping[str, Setting] = field(default_factory=dict)  # by the name of the variant
+    in_file_order: tuple[str, ...] = ()  # variants that read the rows at a stride through the file
+    ours: bool = False  # whether the paper proposes it
+    measures: tuple[str, ...] = ("pcc", "fval")  # of the tables in which it takes part
+    raw: bool = True  # whether it treats data that are not centred
 
     @property
     def headline_variant(self) -> str:
@@ -130,13 +100,7 @@ OTHERS = tuple(name for name in SOLVERS if name not in ENTRIES)
 
 
 def entry_of(solver: str) -> Entry:
-    """The entry of a solver; one that the paper does not have is treated like the paper's own, on its own grid.
-
-    Raises
-    ------
-    ValueError
-        If such a solver has no `grid`, or one whose points are not a value per setting.
-    """
+    """The entry of a solver; one that the paper does not have is treated like the paper's own, on its own grid."""
     if solver in ENTRIES:
         return ENTRIES[solver]
     kind = SOLVERS[solver]

@@ -1,9 +1,8 @@
 """Run records: their schema, content keys and files.
 
-A job's record in the cache is one CSV file named by its content key, written to a temporary name and renamed: a file
-that exists is complete, and a killed run loses only the jobs that were under way.  The key covers the job, the data's
-checksum and the version of the numerics, so a record is never mistaken for that of another setting; the checksum in
-its last line reveals damage.  Published records are compact, see `cdfsg.paper.archive`.
+A job's record in the cache is one sealed CSV file named by its content key, which covers the job, the data's checksum
+and the version of the numerics, so a record is never mistaken for that of another setting.  Published records are
+compact, see `cdfsg.paper.archive`.
 """
 
 import hashlib
@@ -63,13 +62,7 @@ def rounded(numbers: pd.Series) -> pd.Series:
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:
-    """Write the record of a job as sealed CSV.
-
-    Raises
-    ------
-    ValueError
-        If the columns are not `COLUMNS`.
-    """
+    """Write the record of a job as sealed CSV."""
     require_columns(frame)
     write_sealed(path, frame.to_csv(index=False, lineterminator="\n"))
 
@@ -82,16 +75,9 @@ def require_columns(frame: pd.DataFrame) -> None:
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
-    """Read and join the records of jobs; an empty frame with the schema's columns where there is none.
-
-    Raises
-    ------
-    Damaged
-        If a file is not a record or not all of it is there; the message names it.
-    """
-    frames = []
+    """Read and join the records of jobs; an empty frame with the schema's columns where there is none."""
+    frames, remedy = [], "delete it and run again"
     for path in paths:
-        remedy = "delete it and run again"
         try:
             frames.append(complete(table(read_sealed(path, remedy), COLUMNS, path, remedy), path, remedy))
         except FileNotFoundError as error:
@@ -106,13 +92,7 @@ def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 
 def table(data: bytes, columns: tuple[str, ...], path: Path, remedy: str) -> pd.DataFrame:
-    """A table of some of the schema's columns; those of settings may be missing, as of solvers that came later.
-
-    Raises
-    ------
-    Damaged
-        If it is none, or has other columns.
-    """
+    """A table of some of the schema's columns; those of settings may be missing, as of solvers that came later."""
     try:
         frame = pd.read_csv(io.BytesIO(data), dtype={"key": str})  # a key can look like a number
     except ValueError as error:
@@ -129,13 +109,7 @@ def table(data: bytes, columns: tuple[str, ...], path: Path, remedy: str) -> pd.
 
 
 def complete(frame: pd.DataFrame, path: Path, remedy: str) -> pd.DataFrame:
-    """The records, if every job has all its lanes at each of its points, each once, and numbers where they belong.
-
-    Raises
-    ------
-    Damaged
-        Otherwise.
-    """
+    """The records, if every job has all its lanes at each of its points once, and numbers where they belong."""
     numbers = frame.drop(columns=[name for name in frame if name in _TEXT])
     points = frame.groupby(["key", "samples"])["lanes"].agg(["size", "min", "max"])
     if (

@@ -18,13 +18,7 @@ from cdfsg.paper.select import plan
 
 
 def run_experiment(experiment: Experiment, folder: Path, processes: int) -> dict[str, pd.DataFrame]:
-    """Every part of an experiment: the stages that need no selection, then the others at what it gives.
-
-    Returns
-    -------
-    dict of DataFrame
-        The records by their part, see `Experiment.parts`.
-    """
+    """The records of an experiment by part: the stages that need no selection, then the others at what it gives."""
     first = {part: run_jobs(experiment.jobs(part=part), folder, processes) for part in experiment.parts}
     chosen = plan(experiment, records.joined(first.values()))
     found = {}
@@ -68,12 +62,7 @@ def _is_kept(path: Path) -> bool:
 def compute_alone(job: Job, asked: str) -> tuple[Job, pd.DataFrame, float]:
     """Compute a job in a process that does nothing else, maybe on another machine; with its seconds in all.
 
-    Raises
-    ------
-    ValueError
-        If the job fails, or code and data are not those that were `asked` for; the message names the job.
-    MemoryError
-        If there is too little memory; the message names the job, too.
+    Errors name the job; there is one, too, unless code and data are those that were `asked` for.
     """
     began = time.perf_counter()
     # Independent jobs on one BLAS thread each beat threads inside small products.

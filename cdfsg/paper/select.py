@@ -27,21 +27,12 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
 
     The paper prints averages over ten runs, and an average with a diverged run does not exist: a cell counts
     as diverged as soon as one of its runs did; ``n_diverged`` says how many.
-
-    Returns
-    -------
-    DataFrame
-        One row per (batch size, p, solver, variant, settings): ``<metric>``, ``<metric>_std``, ``runs``,
-        ``n_diverged``.
     """
-    groups = runs.groupby(SAME_RUN, dropna=False, sort=False)
+    groups = runs.assign(diverged=runs["status"] == "diverged").groupby(SAME_RUN, dropna=False, sort=False)
     mean = groups[list(METRICS)].mean()
     std = groups[list(METRICS)].std(ddof=1).add_suffix("_std")
-    counts = pd.DataFrame(
-        {"runs": groups.size(), "n_diverged": groups["status"].agg(lambda s: int((s == "diverged").sum()))}
-    )
-    worst = groups["fea"].max().rename("fea_worst")
-    table = pd.concat([mean, std, counts, worst], axis=1).reset_index()
+    counts = groups.agg(runs=("status", "size"), n_diverged=("diverged", "sum"), fea_worst=("fea", "max"))
+    table = pd.concat([mean, std, counts], axis=1).reset_index()
     table.loc[table["n_diverged"] > 0, list(METRICS)] = np.nan
     return table
 
