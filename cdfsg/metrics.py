@@ -123,10 +123,7 @@ def paired_correlations(K: Array) -> Array:
 
 
 def canonical_correlations(covariance: Array, sizes: tuple[int, ...], rtol: float = SPECTRUM_RTOL) -> Array:
-    """Exact canonical correlations of two views, in descending order: the ground truth of PCC.
-
-    The arguments are those of `generalised_eigenvalues`.
-    """
+    """Exact canonical correlations of two views, in descending order: the ground truth of PCC."""
     require_sizes(sizes)
     _require_two_views(len(sizes))
     return generalised_eigenvalues(covariance, sizes, rtol=rtol)[: min(sizes)]

@@ -76,9 +76,6 @@ class SampledProblem(Protocol):
         """The factor R with ``grad f_xi(X) = adjoint(xi, R)``, shape of P."""
 
 
-# --- exact problems --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Quadratic:
     """f(X) = tr(X' A X) / 2 with A symmetric, shape (n, n)."""
@@ -232,16 +229,11 @@ class GCCA:
         return np.sum(X[self.slices[i]] * (self._block(i, j) @ Y[self.slices[j]]), axis=0)
 
 
-# --- the sampled form of GCCA ----------------------------------------------------------------------------
-
-
 class SampledGCCA:
     r"""GCCA on minibatches, in lanes: the sampled form of `GCCA`.
 
     With the scores ``P_i = Z_i X_i`` of a minibatch of l rows, ``t_ij`` is the column sum of ``P_i * P_j`` over l.  For
     the Huber merit the minibatch gradient is biased, since g is applied to a sampled t (the bias decays like 1/l).
-
-    The parameters are as in `GCCA`.
     """
 
     def __init__(self, sizes: tuple[int, ...], merit: Merit, weights: Array | None = None) -> None:

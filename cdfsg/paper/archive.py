@@ -1,8 +1,7 @@
-"""The archive: the records of every experiment that were published, and where they lie.
+"""The published records of every experiment.
 
-``index.csv`` has a row per job: its key, its settings and the file of its runs.  The files of runs have a row per run,
-or per run and point of a curve, and nothing that a job's rows share.  Wall times lie in ``times.csv``: a rerun that
-changes no number changes no other file.
+``index.csv`` has a row per job; the files of runs have nothing that a job's rows share.  Wall times lie in
+``times.csv``: a rerun that changes no number changes no other file.
 """
 
 import os
@@ -62,10 +61,7 @@ def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
 
 
 def unpack(experiment: Experiment, folder: Path) -> int:
-    """Write the published jobs of an experiment into `folder` where it lacks them; returns how many.
-
-    Those of other code or data do no harm: nothing asks for their keys.
-    """
+    """Write the published jobs of an experiment into `folder` where it lacks them; returns how many."""
     parts = [part for part in (*experiment.parts, "curves") if _file(experiment, part).exists()]
     jobs = {folder / f"{key}.csv": job for key, job in _read(experiment, parts).groupby("key", sort=False)}
     missing = [path for path in jobs if not is_intact(path)]
@@ -80,10 +76,7 @@ def exists(experiment: Experiment) -> bool:
 
 
 def runs_of(experiment: Experiment) -> pd.DataFrame:
-    """Read the published records of an experiment's table and curves.
-
-    FileNotFoundError says how to make those that are missing, `Damaged` that they are not as they were published.
-    """
+    """Read the published records of an experiment's table and curves."""
     return _read(experiment, ["", "curves"])
 
 

@@ -1,8 +1,6 @@
 """Where jobs are computed: in processes of this machine, or by the workers of a Dask cluster.
 
-Both go through joblib, so the caller does not know which.  Results come back as they are finished, and the process
-that asked for them writes them: workers need not share a file system with it.  A Dask worker that is lost loses
-only what it was computing, which another one computes again.
+The process that asks for results writes them: workers need not share a file system with it.
 """
 
 import asyncio
@@ -99,10 +97,7 @@ class _Workers(DaskDistributedBackend):  # type: ignore[misc]
         return max(2, int(super().effective_n_jobs(n_jobs)))
 
     def submit(self, func: Any, callback: Callable[[Any], None]) -> Any:
-        """Hand a task over; if Dask gives it up, tell joblib, which would wait for it for ever.
-
-        That is what happens to a task whose workers died again and again, or whose worker cannot import it.
-        """
+        """Hand a task over; if Dask gives it up, tell joblib, which would wait for it for ever."""
         future = super().submit(func, callback)
 
         def tell(done: Any) -> None:

@@ -1,8 +1,4 @@
-"""The exact solution by a batch eigensolver, timed: what the stochastic algorithms are measured against.
-
-For the identity merit the problem is a generalised eigenvalue problem: one pass over the data gives the covariance,
-one symmetric eigendecomposition the optimum.  The Huber merit has no such solver.
-"""
+"""The exact solution for the identity merit by a batch eigensolver, timed."""
 
 import time
 from collections.abc import Sequence
@@ -54,10 +50,7 @@ def data_and_code(dataset: str) -> str:
 
 
 def update(path: Path, dataset: str, ps: Sequence[int]) -> None:
-    """Solve a data set and replace its rows in the file `path`, unless they are there and of these data and code.
-
-    A damaged file is told and made anew, with nothing but these rows.
-    """
+    """Solve a data set and replace its rows in the file `path`, unless they are there and of these data and code."""
     kept = _kept(path)
     mine = kept[(kept["dataset"] == dataset) & kept["p"].isin(ps) & (kept["of"] == data_and_code(dataset))]
     if len(mine) == len(ps):

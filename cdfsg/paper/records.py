@@ -1,8 +1,6 @@
 """Run records: their schema, content keys and files.
 
-A job's record in the cache is one sealed CSV file named by its content key, which covers the job, the data's checksum
-and the version of the numerics, so a record is never mistaken for that of another setting.  Published records are
-compact, see `cdfsg.paper.archive`.
+A job's record in the cache is one sealed CSV file named by its content key.
 """
 
 import hashlib

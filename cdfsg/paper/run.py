@@ -32,11 +32,7 @@ def run_experiment(experiment: Experiment, folder: Path, processes: int) -> dict
 
 
 def run_jobs(jobs: Sequence[Job], folder: Path, processes: int) -> pd.DataFrame:
-    """Run what is missing of `jobs`, report progress on standard error, and return all their records.
-
-    Each record is written as soon as it arrives: a run that is killed loses only the jobs that were under way.
-    A job whose record is damaged is run again.
-    """
+    """Run what is missing of `jobs`, or damaged, and return all their records; a kill loses those under way alone."""
     paths = {job: folder / f"{key_of(job)}.csv" for job in jobs}
     missing = sorted((job for job in jobs if not _is_kept(paths[job])), key=lambda job: -job.cost)
     progress = distribute.Progress(missing, len(jobs))
@@ -60,10 +56,7 @@ def _is_kept(path: Path) -> bool:
 
 
 def compute_alone(job: Job, asked: str) -> tuple[Job, pd.DataFrame, float]:
-    """Compute a job in a process that does nothing else, maybe on another machine; with its seconds in all.
-
-    Errors name the job; there is one, too, unless code and data are those that were `asked` for.
-    """
+    """Compute a job of the code and data `asked` for, maybe on another machine; with its seconds in all."""
     began = time.perf_counter()
     # Independent jobs on one BLAS thread each beat threads inside small products.
     with threadpool_limits(1):

@@ -23,11 +23,7 @@ METRICS = (
 
 
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation over the runs of each cell.
-
-    The paper prints averages over ten runs, and an average with a diverged run does not exist: a cell counts
-    as diverged as soon as one of its runs did; ``n_diverged`` says how many.
-    """
+    """Mean and standard deviation over the runs of each cell; no average exists where one of them diverged."""
     groups = runs.assign(diverged=runs["status"] == "diverged").groupby(SAME_RUN, dropna=False, sort=False)
     mean = groups[list(METRICS)].mean()
     std = groups[list(METRICS)].std(ddof=1).add_suffix("_std")

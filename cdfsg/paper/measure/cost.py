@@ -1,8 +1,6 @@
 """What one step of Algorithms 1 and 2 costs, beside the paper's Table ta:computation.
 
-The multiplications of a step are stated in `STEP`; a test counts those of real steps.  Memory is what the interpreter
-allocates (tracemalloc, to which numpy reports).  The letters are the paper's: n rows of X over all m views, p columns,
-l rows of a minibatch.
+The letters are the paper's: n rows of X over all m views, p columns, l rows of a minibatch.
 """
 
 import gc
@@ -47,8 +45,7 @@ PARTS = (*ORACLES, "products", "entrywise")
 FORMULA, TEXTBOOK = "the paper's formula", "CDFSG, textbook"
 SOLVERS: dict[str, type[CDFSG]] = {CDFSG.name: CDFSG, CDFSGAda.name: CDFSGAda}
 FORMS = (*SOLVERS, TEXTBOOK)
-"""What is counted. The textbook form is Algorithm 1 as the paper's table counts it: every oracle by itself, and
-products of n-by-p matrices. The solver shares scores between oracles and multiplies them in place of those matrices."""
+"""The textbook form asks every oracle by itself, and multiplies n-by-p matrices where the solver multiplies scores."""
 STEP: dict[tuple[str, str], dict[str, str]] = {
     ("X", "algebra"): {CDFSG.name: "n p", CDFSGAda.name: "3 n p", TEXTBOOK: "n p"},
     ("Y", "algebra"): dict.fromkeys(FORMS, "p^2"),
@@ -62,9 +59,6 @@ STEP: dict[tuple[str, str], dict[str, str]] = {
     ("D", "O_grad_C"): {**dict.fromkeys(FORMS, "l n p + m l p"), TEXTBOOK: "2 l n p + m l p"},
 }
 """Scalar multiplications with the identity merit, by key update and part; quotients and square roots count as one."""
-
-
-# --- multiplications -------------------------------------------------------------------------------------
 
 
 def terms_of(formula: str) -> dict[str, int]:
@@ -158,15 +152,8 @@ def _said(term: str, coefficient: float) -> str:
     return term if coefficient == 1 else f"{coefficient:g} {term}"
 
 
-# --- memory ----------------------------------------------------------------------------------------------
-
-
 def memory(solver: CDFSG, n: int, batch_size: int, p: int) -> dict[str, int]:
-    """Numbers (of 8 bytes) that the solver keeps on two views, and that a step allocates besides.
-
-    They are ``state``, kept from step to step, exactly; ``minibatch``, the rows of theta and xi; ``extra``, the most
-    that is allocated at once within a step beyond both, with a few hundred numbers' worth of Python objects.
-    """
+    """Numbers (of 8 bytes) that the solver keeps on two views, and the most that a step allocates besides."""
     rng = np.random.default_rng(0)
     samples, X0 = rng.standard_normal((2, batch_size, n)), rng.standard_normal((1, n, p)) / math.sqrt(n * p)
     problem = SampledGCCA((n // 2, n - n // 2), Identity())

@@ -98,11 +98,7 @@ def _spectrum(block: Array) -> Array:
 
 
 def spectra(views: Views, covariance: Array, eigenvalues: Array) -> pd.DataFrame:
-    """Spectra for a picture, ``dataset, view, index, value``: all of the first values, then geometrically spaced ones.
-
-    Per view they are the eigenvalues of its covariance over the largest; view 0 has the positive generalised
-    eigenvalues over m - 1, the most that they can be.
-    """
+    """Spectra for a picture, per view over the largest; view 0 has the positive generalised eigenvalues over m - 1."""
     joint = eigenvalues[eigenvalues > metrics.SPECTRUM_RTOL] / (views.n_views - 1)
     blocks = [_spectrum(covariance[view, view]) for view in views.slices]
     frames = []

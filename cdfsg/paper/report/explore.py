@@ -43,21 +43,24 @@ def defaults(solver: str) -> dict[str, float]:
 
 
 def trace(
-    dataset: str = "digits", merit: str = "identity", solver: str = "CDFSG",
-    settings: Mapping[str, float] | None = None, *, beta: float = BETA, mu: float = MU,
-    batch_size: int = 20, p: int = 2, shared: bool = False, start: float = 1.0, points: int = 60, seed: int = 1,
-) -> pd.DataFrame:  # fmt: skip
+    dataset: str = "digits",
+    merit: str = "identity",
+    solver: str = "CDFSG",
+    settings: Mapping[str, float] | None = None,
+    *,
+    beta: float = BETA,
+    mu: float = MU,
+    batch_size: int = 20,
+    p: int = 2,
+    shared: bool = False,
+    start: float = 1.0,
+    points: int = 60,
+    seed: int = 1,
+) -> pd.DataFrame:
     """One run of a solver on two views, evaluated in float64 on the full data at `points` of its last pass.
 
-    The h that is shown has the solver's beta; `start` is a factor of the initial point, which is orthonormal; `shared`
-    lets one minibatch serve for theta and xi.
-
-    Returns
-    -------
-    DataFrame
-        A row per point: ``samples`` seen, ``pcc``, ``fea``, ``h`` (of the exact problem), ``stopped_at`` (the step at
-        which the engine stopped the run, or -1) and eigenvalues: ``exact_k`` of X'MX, and ``Y_k`` of the tracker or
-        else ``C_k`` of X'MX on one minibatch, the same at each point.  All are NaN where the run was stopped.
+    `start` is a factor of the orthonormal initial point.  Eigenvalues are ``exact_k`` of X'MX and ``Y_k`` of the
+    tracker, or else ``C_k`` of X'MX on one minibatch; `stopped_at` is -1 for a run that was not stopped.
     """
     require_positive(start=start, points=points)
     given = defaults(solver) if settings is None else settings

@@ -127,11 +127,7 @@ def _failures(where_not: str) -> list[tuple[str, list[str]]]:
 
 
 def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str], why: pd.DataFrame) -> str:
-    """One of the paper's tables, every printed number beside ours.
-
-    Of its verdicts `part`, the reasons `why` explain those that differ; `bounds` gives by p the lowest feasible Fval,
-    `shown` are links to what else shows the table.
-    """
+    """One of the paper's tables with our numbers, the reasons `why` they differ, and links to where it is `shown`."""
     cells = {(row.batch_size, row.solver, row.p, row.quantity): row for row in part.itertuples()}
     kinds = {quantity.split("_")[0] for quantity in part["quantity"]}
     return render("paper_table.md", title=name_of(part), part=part, bounds=bounds, shown=shown, cells=cells,

@@ -22,8 +22,7 @@ _WIDE = {"layout": {"width": "330px"}, "style": {"description_width": "90px"}}
 class Panel:
     """Controls for one run, and its curves, drawn again at each change.
 
-    Where there is no kernel (a stored notebook, a page) the picture alone is shown.  The `controls` have the names of
-    the arguments of `explore.trace` that they set; of the `settings`, those of the chosen solver are shown.
+    Where there is no kernel (a stored notebook, a page) the picture alone is shown.
     """
 
     def __init__(self, datasets: tuple[str, ...] = ("digits", "mnist")) -> None:

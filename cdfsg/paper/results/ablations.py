@@ -18,8 +18,8 @@ RIVALS = tuple(entry.headline_variant for entry in ENTRIES.values() if entry.giv
 def treated(experiment: Experiment, runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
     """CDFSG and CDFSG-Ada under every treatment, each with its own selection of step sizes.
 
-    Means are NaN if a run diverged or no grid cell was eligible.  `lost` is the share of the grid's cells with a
-    diverged tuning run, `near` how many of the row's printed `numbers` match or are better.
+    `lost` is the share of the grid's cells with a diverged tuning run, `near` how many of the printed `numbers` match
+    or are better.
     """
     named = [(PROTOCOL, runs[(runs["variant"] == "grid") & runs["solver"].isin(OURS)])]
     ours = ablated[ablated["solver"].isin(OURS)]
@@ -68,10 +68,15 @@ def orders(ablated: pd.DataFrame) -> pd.DataFrame:
     """What the data order alone does: the range over ten orders from one initial point."""
     ordered = ablated[ablated["variant"] == "orders"]
     groups = ordered.assign(diverged=ordered["status"] == "diverged").groupby(ROW)
-    return groups.agg(
-        quality_low=("quality", "min"), quality_high=("quality", "max"), fea_low=("fea", "min"),
-        fea_high=("fea", "max"), runs=("fea", "size"), n_diverged=("diverged", "sum"),
-    ).reset_index()  # fmt: skip
+    columns = {
+        "quality_low": ("quality", "min"),
+        "quality_high": ("quality", "max"),
+        "fea_low": ("fea", "min"),
+        "fea_high": ("fea", "max"),
+        "runs": ("fea", "size"),
+        "n_diverged": ("diverged", "sum"),
+    }
+    return groups.agg(**columns).reset_index()
 
 
 def tuned(runs: pd.DataFrame) -> pd.DataFrame:

@@ -81,9 +81,6 @@ def verdict_of(holds: int, of: int) -> str:
     return f"holds in {holds} of {of} cases" if holds else "does not hold"
 
 
-# --- tests over the records ------------------------------------------------------------------------------
-
-
 def more_accurate(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
     """Quality above that of each competitor; a diverged competitor is beaten by any run that ends."""
     return _compare(claim, experiment, runs, "quality", lambda ours, theirs: ours > theirs)

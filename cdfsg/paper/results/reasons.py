@@ -33,8 +33,9 @@ class Number:
     reported: float  # NaN for a dash
     row: pd.Series  # the paper's printed row by quantity
     ours: pd.DataFrame  # summaries of our runs at this place, of every variant and setting
-    diverging: dict[str, list[int]]  # batch sizes at which each variant diverges for this p and solver
-    dashes: list[int]  # batch sizes at which the paper has a dash for this p and solver
+    # Batch sizes, for this p and solver, at which a variant diverges, and at which the paper has a dash:
+    diverging: dict[str, list[int]]
+    dashes: list[int]
 
     def accepts(self, value: float) -> bool:
         """Whether a value would match the printed one or be better; an Fval must match, as an infeasible one is low."""
@@ -138,11 +139,7 @@ BASELINES = {name: (*entry.given, "tuned") for name, entry in ENTRIES.items() if
 
 
 def reasons(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
-    """Every number whose verdict is in `MISMATCHES` with its reasons, from the records and those of the ablations.
-
-    Of the columns `COLUMNS`, `reason` joins the names of all that apply, or is `UNEXPLAINED`; `evidence` says what
-    each was found by.
-    """
+    """Every number whose verdict is in `MISMATCHES` with its reasons, and the evidence of each."""
     cells = _cells(runs, ablated)
     rows = []
     for cell in judged[judged["verdict"].isin(MISMATCHES)].itertuples():
@@ -228,17 +225,18 @@ def _cells(runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
 def _number(cell: Any, judged: pd.DataFrame, cells: pd.DataFrame) -> Number:
     place = {name: getattr(cell, name) for name in ROW}
     same = (judged[ROW] == list(place.values())).all(axis=1)
-    column = (judged["p"] == cell.p) & (judged["solver"] == cell.solver) & (judged["quantity"] == cell.quantity)
+    column = (judged[["p", "solver", "quantity"]] == [cell.p, cell.solver, cell.quantity]).all(axis=1)
     dashes = judged.loc[column & judged["reported"].isna(), "batch_size"]
-    mine = cells[(cells["p"] == cell.p) & (cells["solver"] == cell.solver) & (cells["variant"] != "grid")]
-    lost = mine[mine["n_diverged"] > 0].groupby("variant")["batch_size"].agg(lambda sizes: sorted(set(sizes)))
+    lost = cells[(cells["variant"] != "grid") & (cells["n_diverged"] > 0)]
+    lost = lost[(lost["p"] == cell.p) & (lost["solver"] == cell.solver)]
+    sizes = lost.groupby("variant")["batch_size"].unique()
     return Number(
         place=place,
         quantity=cell.quantity,
         reported=cell.reported,
         row=judged[same].set_index("quantity")["reported"],
         ours=cells[(cells[ROW] == list(place.values())).all(axis=1)],
-        diverging=lost.to_dict(),
+        diverging={variant: sorted(found) for variant, found in sizes.items()},
         dashes=sorted(dashes),
     )
 

@@ -52,17 +52,13 @@ def tolerance_of(quantity: str) -> Tolerance:
 
 
 INAPPLICABLE = "inapplicable"
-"""Flag of a dash that stands for a quantity which the solver does not have."""
+"""Flag of a dash for a quantity that the solver does not have: RSG+ has another constraint and no post-processing."""
 UNPRINTED = "not in the paper"
 """Flag of a solver's numbers that the paper does not have."""
 
 
 def load_table(table: str) -> pd.DataFrame:
-    """Cells of one of the paper's tables, a row each; ValueError if the paper has no such table.
-
-    `reported` is NaN where the paper prints a dash: for a run that diverged, or, with the flag `INAPPLICABLE`,
-    because RSG+ has another constraint and no post-processing.
-    """
+    """Cells of one of the paper's tables; `reported` is NaN where it prints a dash."""
     cells = checksums.read_csv(PAPER / "tables.csv", keep_default_na=False, na_values={"value": [""]})
     known = cells["table"].unique()
     cells = cells[cells["table"] == table].rename(columns={"value": "reported"})

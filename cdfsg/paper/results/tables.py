@@ -45,10 +45,7 @@ def bounds(runs: pd.DataFrame) -> dict[int, float]:
 
 
 def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Seconds of one run alone on one core, and as a ratio to CDFSG's, beside the paper's.
-
-    Records of the exact solver enter for the identity merit, which they solve, as the solver `EXACT`.
-    """
+    """Seconds of one run alone on one core, and as a ratio to CDFSG's, beside the paper's."""
     of_headline = [
         (*place, solver, seconds)
         for (*place, solver, variant), seconds in timing(runs).items()
@@ -70,10 +67,7 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame
 
 
 def match_share(judged: pd.DataFrame) -> pd.DataFrame:
-    """Share of the comparable numbers of CDFSG and CDFSG-Ada near the paper's, by table and multiple of the tolerances.
-
-    `near` is the share within that multiple, `near_or_better` counts those beyond it that are better, too.
-    """
+    """Share of CDFSG's and CDFSG-Ada's numbers within a multiple of the tolerances, or better than the paper's."""
     ours = judged_ours(judged).dropna(subset=["reported"])
     gap = ((ours["reproduced"] - ours["reported"]).abs() / ours["tolerance"]).fillna(np.inf)  # no run of ours ended
     sign = np.where([higher_is_better(quantity) for quantity in ours["quantity"]], 1, -1)

@@ -58,15 +58,7 @@ def counted(judged: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per number that the paper prints in the experiment's table, columns `COLUMNS`; none without a table.
-
-    Registered solvers that the paper does not have get rows too, in which nothing is reported and nothing judged.
-
-    Raises
-    ------
-    ValueError
-        If records of the experiment are missing.
-    """
+    """One row per number that the paper prints in the experiment's table, and of a registered solver that it lacks."""
     if not experiment.table:
         return pd.DataFrame(columns=list(COLUMNS))
     _require_runs(experiment, runs)
