@@ -15,7 +15,7 @@ RIVALS = tuple(entry.headline_variant for entry in ENTRIES.values() if entry.giv
 """Variants that stand for a competitor with given settings."""
 
 
-def treated(experiment: Experiment, runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
+def by_treatment(experiment: Experiment, runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
     """CDFSG and CDFSG-Ada under every treatment, each with its own selection of step sizes.
 
     `lost` is the share of the grid's cells with a diverged tuning run, `near` how many of the printed `numbers` match

@@ -34,7 +34,7 @@ def runs():
 def test_each_treatment_is_shown_at_the_settings_that_were_selected_under_it(runs):
     ablated = ablated_of(EXPERIMENT)
     ablated.loc[at(ablated, variant="shared", role="reported"), ["quality", "pcc"]] = 0.7
-    table = ablations.treated(EXPERIMENT, runs, ablated)
+    table = ablations.by_treatment(EXPERIMENT, runs, ablated)
     shared = table[table["treatment"] == "shared"]
     assert len(shared) == 4 * 2 and set(shared["p"]) == {5}
     assert set(zip(shared["s1"], shared["s2"], strict=True)) == {(0.5, 0.1)} and set(shared["quality"]) == {0.7}
@@ -46,7 +46,7 @@ def test_each_treatment_is_shown_at_the_settings_that_were_selected_under_it(run
 
 def test_the_printed_numbers_that_a_treatment_meets_are_counted(runs):
     ablated = ablated_of(EXPERIMENT, pcc=1.0, pcc_post=1.0, pcc_orth=1.0, fea=0.0, fea_post=0.0)
-    table = ablations.treated(EXPERIMENT, runs, ablated)
+    table = ablations.by_treatment(EXPERIMENT, runs, ablated)
     shared = table[table["treatment"] == "shared"]
     assert set(shared["near"]) == set(shared["numbers"]) == {5}
     assert "shared: 0 of 8 rows without a result" in ablations.explain_treatments(table)
@@ -57,7 +57,7 @@ def test_a_treatment_without_an_eligible_cell_has_no_result_and_says_how_much_of
     ablated = ablated_of(EXPERIMENT)
     lost = at(ablated, variant="raw", role="tuning", batch_size=20)
     ablated.loc[lost, ["status", "quality"]] = "diverged", np.nan
-    table = ablations.treated(EXPERIMENT, runs, ablated)
+    table = ablations.by_treatment(EXPERIMENT, runs, ablated)
     row = table[at(table, treatment="raw", batch_size=20, solver="CDFSG")].iloc[0]
     assert np.isnan(row["quality"]) and np.isnan(row["s1"]) and row["lost"] == 1
     assert "raw: 2 of 8 rows without a result" in ablations.explain_treatments(table)
