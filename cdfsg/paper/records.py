@@ -38,9 +38,6 @@ COLUMNS = (*JOB, *RUN, "seconds", "key")
 SAME_RUN = ["batch_size", "p", "solver", "variant", *SETTINGS]
 """Columns that the runs of one cell of a grid share."""
 
-VOLATILE = ("seconds",)
-"""Columns that differ between two runs of the same code: wall times."""
-
 _TEXT = {"dataset", "merit", "solver", "role", "variant", "status", "provenance", "key"}
 _ONE_ROW = ["key", "samples", "start", *SETTINGS]
 

@@ -78,11 +78,6 @@ def evaluate(formula: str, m: int, n: int, batch_size: int, p: int) -> int:
     return sum(count * TERMS[term](m, n, batch_size, p) for term, count in terms_of(formula).items())
 
 
-def step_total(solver: str, m: int, n: int, batch_size: int, p: int) -> int:
-    """Multiplications of one step."""
-    return sum(evaluate(forms[solver], m, n, batch_size, p) for forms in STEP.values())
-
-
 def load_printed_cost() -> pd.DataFrame:
     """The paper's table: ``update, quantity, term, coefficient``; NaN where it prints an order only."""
     return checksums.read_csv(PAPER / "computation.csv")

@@ -90,7 +90,7 @@ def stepped(solver, m, n, batch_size, p, watch=lambda problem: problem):
 @pytest.mark.parametrize("name", STEP["X", "algebra"])
 def test_a_real_step_multiplies_as_often_as_is_stated_and_asks_each_oracle_as_often(name):
     _, problem = stepped(FORMS[name](), **SIZES, watch=Watched)
-    assert Counted.total == cost.step_total(name, **SIZES)
+    assert Counted.total == sum(cost.evaluate(forms[name], **SIZES) for forms in STEP.values())
     asked = [problem.calls[oracle] for oracle in ("constraint", "raw_gradient", "constraint_factor")]
     assert asked == list(cost.ORACLES.values())
 
@@ -129,7 +129,9 @@ def test_the_parts_of_a_step_sum_to_all_of_it():
     sums = cost.totals(10)
     for size in cost.BATCH_SIZES:
         for solver in FORMS:
-            assert cost.total_of(sums, solver, 784, size) == cost.step_total(solver, 2, 784, size, 10)
+            formulas = [forms[solver] for forms in STEP.values()]
+            stated = sum(cost.evaluate(formula, 2, 784, size, 10) for formula in formulas)
+            assert cost.total_of(sums, solver, 784, size) == stated
         oracles = 6 * size * 784 * 10 + 2 * 2 * size * 100 + 2 * 100 + 2 * size * 10 + 2 * size * 10
         assert cost.total_of(sums, FORMULA, 784, size) == oracles + 10 * 784 * 100 + 1000
 
