@@ -63,28 +63,20 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(columns=list(COLUMNS))
     _require_runs(experiment, runs)
     cells = pd.concat([load_table(experiment.table), *(unprinted(experiment.table, solver) for solver in OTHERS)])
-    cells = cells.sort_values(["batch_size"], kind="stable")
-    ours = final_cells(runs).set_index(ROW)
-    seconds = timing(runs)
-    rows = []
+    cells = cells.sort_values("batch_size", kind="stable", ignore_index=True)
+    ours, seconds = final_cells(runs).set_index(ROW), timing(runs)
+    found = []
     for cell in cells.itertuples():
         key = (cell.batch_size, cell.p, cell.solver)
-        row = ours.loc[key] if key in ours.index else None
+        row = ours.loc[key] if key in ours.index else {"runs": 0}
+        value, std = row.get(cell.quantity, np.nan), row.get(f"{cell.quantity}_std", np.nan)
         if cell.quantity == "time_s":
-            reproduced, std = seconds.get((*key, headline_variant(cell.solver)), np.nan), np.nan
-        elif row is None:
-            reproduced, std = np.nan, np.nan
-        else:
-            reproduced, std = row[cell.quantity], row[cell.quantity + "_std"]
-        rows.append(
-            (
-                cell.table, cell.dataset, cell.merit, cell.batch_size, cell.p, cell.solver, cell.quantity,
-                cell.reported, cell.flag, reproduced, std, 0 if row is None else int(row["runs"]),
-                runs["provenance"].iloc[0], tolerance_of(cell.quantity).around(cell.reported),
-                judge(cell.reported, reproduced, cell.quantity, cell.flag),
-            )
-        )  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+            value = seconds.get((*key, headline_variant(cell.solver)), np.nan)
+        tolerance = tolerance_of(cell.quantity).around(cell.reported)
+        verdict = judge(cell.reported, value, cell.quantity, cell.flag)
+        found.append((value, std, int(row["runs"]), tolerance, verdict))
+    added = pd.DataFrame(found, columns=["reproduced", "std", "runs", "tolerance", "verdict"])
+    return cells.join(added).assign(provenance=runs["provenance"].iloc[0])[list(COLUMNS)]
 
 
 def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:
