@@ -119,12 +119,11 @@ def explain_treatments(table: pd.DataFrame) -> str:
         both = mine["quality"].notna() & beside["quality"].notna()
         gains = (mine["quality"] - beside["quality"])[both]
         ratio = (mine["fea"] / beside["fea"])[both]
-        counted, near = int(mine["numbers"].sum()), int(mine["near"].sum())
-        line = f"{name}: {int(mine['quality'].isna().sum())} of {len(mine)} rows without a result"
+        line = f"{name}: {mine['quality'].isna().sum()} of {len(mine)} rows without a result"
         if name != PROTOCOL and both.any():
             line += f"; quality changes by {gains.median():+.3f} (median), Fea by a factor {ratio.median():.2f}"
-        if counted:
-            line += f"; {near} of {counted} printed numbers match or are better"
-            line += f" (protocol: {int(beside['near'].sum())})" if name != PROTOCOL else ""
+        if counted := mine["numbers"].sum():
+            line += f"; {mine['near'].sum()} of {counted} printed numbers match or are better"
+            line += f" (protocol: {beside['near'].sum()})" if name != PROTOCOL else ""
         lines.append(line)
     return "\n".join(lines)

@@ -30,7 +30,7 @@ def load_claims() -> list[Claim]:
 
 
 def ledger() -> pd.DataFrame:
-    """The verdict on every claim, with how many of the cases are on derived data, and where it does not hold."""
+    """The verdict on every claim."""
     evidence = [(e, archive.runs_of(e)) for e in EXPERIMENTS.values() if archive.exists(e)]
     rows = []
     for claim in load_claims():
@@ -127,12 +127,12 @@ def fails_at_small_batches(claim: Claim, experiment: Experiment, runs: pd.DataFr
     """A run of the competitor diverges at the batch size."""
     cells = summarise(runs[runs["role"] == "reported"])
     small = cells[cells["batch_size"].isin(claim["sizes"])]
-    return [
-        (f"{experiment.name}, l = {cell.batch_size}, p = {cell.p}, {name}", bool(cell.n_diverged > 0))
-        for name in claim["against"]
-        for cell in small.itertuples()
-        if f"{cell.solver} {cell.variant}" == name
-    ]
+    found = []
+    for name in claim["against"]:
+        for cell in small[small["solver"] + " " + small["variant"] == name].to_dict("records"):
+            place = _place(experiment, cell | {"solver": name})
+            found.append((place, cell["n_diverged"] > 0))
+    return found
 
 
 def robust_to_beta(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:

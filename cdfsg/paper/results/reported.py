@@ -52,7 +52,7 @@ def tolerance_of(quantity: str) -> Tolerance:
 
 
 INAPPLICABLE = "inapplicable"
-"""Flag of a dash for a quantity that the solver does not have: RSG+ has another constraint and no post-processing."""
+"""Flag of a dash for a quantity that the solver does not have."""
 UNPRINTED = "not in the paper"
 """Flag of a solver's numbers that the paper does not have."""
 

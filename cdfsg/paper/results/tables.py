@@ -19,9 +19,9 @@ EXACT = "exact solver"
 def selected(runs: pd.DataFrame) -> pd.DataFrame:
     """Settings that the rule selects: one row per (batch size, p, solver); NaN for what a solver does not have."""
     rows = []
-    for (batch_size, p, solver), values in sorted(select(runs).items()):
-        names = SOLVERS[solver].settings
-        rows.append({"batch_size": batch_size, "p": p, "solver": solver, **dict(zip(names, values, strict=True))})
+    for place, values in sorted(select(runs).items()):
+        settings = zip(SOLVERS[place[-1]].settings, values, strict=True)
+        rows.append(dict(zip(ROW, place, strict=True)) | dict(settings))
     return pd.DataFrame(rows, columns=[*ROW, *SETTINGS])
 
 
@@ -77,8 +77,8 @@ def match_share(judged: pd.DataFrame) -> pd.DataFrame:
     for table, index in ours.groupby(ours["table"] + kinds, sort=False).groups.items():
         for multiple in np.linspace(0, 4, 81):
             near = gap.loc[index] <= multiple + 1e-9
-            share, either = near.mean(), (near | better.loc[index]).mean()
-            rows.append({"table": table, "multiple": multiple, "near": share, "near_or_better": either})
+            either = near | better.loc[index]
+            rows.append((table, multiple, near.mean(), either.mean()))
     return pd.DataFrame(rows, columns=["table", "multiple", "near", "near_or_better"])
 
 
