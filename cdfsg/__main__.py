@@ -191,10 +191,6 @@ def _verdict(_: argparse.Namespace) -> None:
     print(f"Every number: {RECORDS / 'verdicts.csv'}; every claim: {RECORDS / 'claims.csv'}")
 
 
-def _theory(arguments: argparse.Namespace) -> None:
-    statements.report(arguments.jobs, arguments.write)
-
-
 def _notebooks(arguments: argparse.Namespace) -> None:
     tasks: list[tuple[Any, ...]] = [(name,) for name in notebooks.names() if name not in notebooks.OF_EXPERIMENTS]
     for experiment in filter(archive.exists, chosen(arguments.only)):
@@ -243,7 +239,10 @@ _COMMANDS = {
     "run": (_run, "run what is missing of the experiments"),
     "status": (_status, "say what is done"),
     "verdict": (_verdict, "judge the records against the paper"),
-    "theory": (_theory, "check the paper's statements and compare with what is recorded"),
+    "theory": (
+        lambda arguments: statements.report(arguments.jobs, arguments.write),
+        "check the paper's statements and compare with what is recorded",
+    ),
     "notebooks": (_notebooks, "execute the notebooks"),
     "report": (_report, "build the report, a site of the tables, figures, claims and notebooks"),
     "reproduce": (_reproduce, "run, verdict and notebooks"),

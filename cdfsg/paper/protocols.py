@@ -125,11 +125,8 @@ REPORTED_STARTS = tuple(range(1, 11))
 TUNING_SEEDS = ((101, 101), (102, 102), (103, 103))
 """(data order, initial point) of the tuning runs, disjoint from the reported ones."""
 
-TRACE_POINTS = 60
-"""Points of a curve, spaced evenly over the pass."""
-
-BETA_POINTS = 20
-"""The same for the curves under each penalty parameter, of which there are many."""
+TRACE_POINTS = 60  # of a curve, spaced evenly over the pass
+BETA_POINTS = 20  # the same under each penalty parameter, of which there are many
 
 TIMING_STARTS = (1,)
 """A timing run is one lane alone in its process; more than one would cost minutes at l = 20."""

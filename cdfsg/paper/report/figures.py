@@ -41,15 +41,12 @@ STYLE = {
     "svg.hashsalt": "cdfsg", "svg.fonttype": "none", "font.size": 9, "figure.dpi": 100, "savefig.dpi": 100,
     "axes.spines.top": False, "axes.spines.right": False,
 }  # fmt: skip
-ROUNDOFF = 1e-12
-"""Plotted numbers up to here are zero."""
-LAST_DIGIT = 1.1e-5
-"""Relative difference up to which two numbers of six digits are the same one, rounded up and down."""
+ROUNDOFF = 1e-12  # plotted numbers up to here are zero
+LAST_DIGIT = 1.1e-5  # relative difference of a number of six digits, rounded up and down
 _NUMBER = re.compile(r"(?<![#\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _LONG = re.compile(r"(?<![#\w.-])-?\d+\.\d{3,}(?:e[-+]?\d+)?")
 _HASH = re.compile(r"\b[a-z][0-9a-f]{10}\b")
-_POINT = 0.011
-"""Difference, in points, up to which two places in a picture are the same one; they are rounded to 0.01."""
+_POINT = 0.011  # in points, the difference of a place rounded to 0.01 up and down
 
 
 def show(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
@@ -64,15 +61,13 @@ def show(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURE
 
 def png(figure: Figure) -> bytes:
     """Draw the figure as PNG."""
-    with plt.rc_context(STYLE):
-        return _rendered(figure, "png", {"Software": None})
+    return _draw(figure, "png", {"Software": None})
 
 
 def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
     """Write ``name.csv`` and ``name.svg``, unless those that are there differ by the rounding of another processor."""
     table = numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    with plt.rc_context(STYLE):
-        drawn = compact(_rendered(figure, "svg", {"Date": None, "Creator": None}).decode("utf-8"))
+    drawn = compact(_draw(figure, "svg", {"Date": None, "Creator": None}).decode("utf-8"))
     csv, svg = folder / f"{name}.csv", folder / f"{name}.svg"
     if _agree(_text(csv), table, ROUNDOFF) and _agree(_text(svg), drawn, _POINT):
         return
@@ -90,9 +85,10 @@ def _round(number: re.Match[str]) -> str:
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}"
 
 
-def _rendered(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
+def _draw(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, metadata=metadata)
+    with plt.rc_context(STYLE):
+        figure.savefig(buffer, format=kind, metadata=metadata)
     return buffer.getvalue()
 
 
@@ -193,10 +189,7 @@ def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict_map(verdicts: pd.DataFrame, title: str, bounds: Mapping[int, float] | None = None) -> Figure:
-    """The paper's table as a picture: in each cell our number over the paper's, coloured by the verdict.
-
-    `bounds` gives by p the lowest Fval of a feasible point.
-    """
+    """The paper's table as a picture: in each cell our number over the paper's, coloured by the verdict."""
     quantities = list(dict.fromkeys(verdicts["quantity"]))
     rows = list(dict.fromkeys(zip(verdicts["batch_size"], verdicts["solver"], strict=True)))
     ps = sorted(verdicts["p"].unique())

@@ -21,10 +21,8 @@ OF_EXPERIMENTS: dict[str, Callable[[Experiment], bool]] = {
     "41_ablations": lambda experiment: "orders" in experiment.treatments,
 }
 """The notebooks with parameters, executed for each experiment that they fit."""
-EXAMPLE = "mnist-identity"
-"""The experiment that the notebooks with parameters show as they are."""
-WIDGET = "application/vnd.jupyter.widget-view+json"
-"""Under this type a kernel names a live widget."""
+EXAMPLE = "mnist-identity"  # the experiment that they show as they are
+WIDGET = "application/vnd.jupyter.widget-view+json"  # the type of a live widget
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {
@@ -33,10 +31,9 @@ METADATA = {
     },
 }  # fmt: skip
 """What JupyterLab writes, so that it changes nothing but the last version, and that only where it is another one."""
-INSTANCES = NOTEBOOKS / "instances"
-"""Where the notebooks with other parameters go."""
-COLOURS, ALIKE = 256, 40
-"""Colours of a stored picture, and the difference of a pixel (of 255) up to which two pictures look the same."""
+INSTANCES = NOTEBOOKS / "instances"  # for other parameters
+COLOURS = 256  # of a stored picture
+ALIKE = 40  # difference of a pixel, of 255, up to which two pictures look the same
 
 
 def names() -> list[str]:

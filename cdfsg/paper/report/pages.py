@@ -15,7 +15,6 @@ import pandas as pd
 from cdfsg import checksums
 from cdfsg.files import FIGURES, RECORDS, ROOT
 from cdfsg.paper.protocols import OURS
-from cdfsg.paper.report.figures import VERDICT_COLOURS
 from cdfsg.paper.results import claims
 from cdfsg.paper.results.reasons import UNEXPLAINED
 from cdfsg.paper.results.reported import QUANTITIES, tolerances
@@ -25,16 +24,12 @@ DOCS = ROOT / "docs"
 CAPTIONS = FIGURES / "captions.toml"
 NAMES = {"mnist": "MNIST", "nmnist": "n-MNIST", "mediamill": "Mediamill", "huber": "Huber", "identity": "identity"}
 """Data sets and merits as the paper writes them; others are shown as they are registered."""
-PLACE = ["dataset", "merit", "provenance"]
-"""Columns of the verdicts that `experiment_name` puts into words."""
+PLACE = ["dataset", "merit", "provenance"]  # the arguments of `experiment_name`
 SIGNS = dict.fromkeys(VERDICTS, "") | {"match": "✓", "better": "▲", "worse": "▼"}
 """A verdict must not be told by its colour alone; those without a sign show by a dash or their absence."""
-SHORT = 60
-"""Rows up to which a file of records is shown as a table."""
-LIGHT = 300_000
-"""Bytes up to which a file of records is copied into the site."""
+SHORT = 60  # rows up to which a file of records is shown as a table
+LIGHT = 300_000  # bytes up to which one is copied into the site
 WITH_PAGES = ("claims.csv", "verdicts.csv")
-"""Files of records that have pages of their own."""
 
 
 def render(template: str, **context: Any) -> str:
@@ -184,8 +179,3 @@ def torture_table() -> str:
     table = checksums.read_csv(path, "make it anew with: make torture")
     table[["group", "case"]] = table["case"].str.split(": ", n=1, expand=True)
     return render("torture.html", cases=table)
-
-
-def stylesheet() -> str:
-    """The verdicts' colours, those of the figures."""
-    return "".join(f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items())

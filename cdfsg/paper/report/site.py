@@ -17,6 +17,7 @@ from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.report import notebooks, pages, summaries, theory_pages
+from cdfsg.paper.report.figures import VERDICT_COLOURS
 from cdfsg.paper.report.pages import DOCS
 from cdfsg.paper.results import claims, reasons, tables, verdicts
 from cdfsg.theory import statements
@@ -56,7 +57,8 @@ def write_sources(source: Path) -> None:
         write_atomically(source / "records" / path.name, checksums.read(path))
     static = source / "_static"
     write_atomically(static / "mathjax" / "tex-svg-full.js", _mathjax().read_bytes())
-    write_atomically(static / "verdicts.css", pages.stylesheet())
+    colours = [f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items()]
+    write_atomically(static / "verdicts.css", "".join(colours))
     judged, asserted, why = verdicts.read(), claims.read(), reasons.read()
     defaults = checksums.read_csv(RECORDS / "defaults.csv", "make it anew with: make bench")
     modules = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__, "cdfsg.") if name not in LEFT_OUT]
