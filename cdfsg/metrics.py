@@ -49,14 +49,15 @@ def cross_moments(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
     require_real("X", X)
     lanes, n, p = X.shape
     require_sizes(sizes, len(covariance))
-    tall = X.transpose(1, 0, 2).reshape(n, lanes * p).astype(np.float64)
+    X = X.astype(np.float64)
+    tall = X.transpose(1, 0, 2).reshape(n, lanes * p)
     views = view_slices(sizes)
     K = np.empty((len(views), len(views), lanes, p, p))
     with np.errstate(all="ignore"):  # a lane may have diverged
         for j, right in enumerate(views):
             SX = (covariance[:, right] @ tall[right]).reshape(n, lanes, p).transpose(1, 0, 2)
             for i, left in enumerate(views):
-                K[i, j] = X[:, left].astype(np.float64).mT @ SX[:, left]
+                K[i, j] = X[:, left].mT @ SX[:, left]
     return K
 
 
@@ -71,7 +72,7 @@ def congruence(K: Array, N: Array) -> Array:
 def constraint(K: Array) -> Array:
     """``X'MX = sum_i K_ii``, shape (lanes, p, p)."""
     require_compressed(K)
-    return np.einsum("iilab->lab", K)
+    return K.trace()
 
 
 def feasibility(K: Array) -> Array:
@@ -150,9 +151,9 @@ def generalised_eigenvalues(
     each view's spectrum.
     """
     values: Array = np.linalg.eigvalsh(_whitened(covariance, sizes, weights, rtol)[0])[::-1]
-    if weights is None and values.max(initial=0.0) > len(sizes) - 1 + 1e-3:
+    if weights is None and values[0] > len(sizes) - 1 + 1e-3:
         raise ValueError(
-            f"the covariance must be positive semidefinite, but a correlation of {values.max():.3g} comes out, above "
+            f"the covariance must be positive semidefinite, but a correlation of {values[0]:.3g} comes out, above "
             f"{len(sizes) - 1}; take Views.covariance, or np.cov of all columns together"
         )
     return values
