@@ -127,6 +127,11 @@ def test_columns_that_vanish_have_no_correlation_and_the_scale_of_x_does_not_mat
     np.testing.assert_allclose(metrics.paired_correlations(metrics.congruence(K, some)), [0.875, 0.625])
 
 
+def test_a_single_column_has_its_post_processing():
+    N, defined = metrics.orthogonalise(np.array([[[4.0]], [[-1.0]]]))
+    assert list(defined) == [True, False] and N[0, 0, 0] == 0.5
+
+
 def test_a_lane_without_post_processing_does_not_stop_the_lanes_after_it():
     C = np.stack([-np.eye(2), 4 * np.eye(2)]).astype(np.float32)
     N, defined = metrics.orthogonalise(C)
