@@ -295,3 +295,24 @@ def test_ablations_are_selected_anew_and_run_at_what_was_selected(tmp_path):
     orders = found[found["variant"] == "orders"]
     assert sorted(orders["order"]) == list(range(1, 11)) and set(orders["start"]) == {1}
     assert orders["quality"].nunique() == 10
+
+
+MATHEMATICS = ("linalg.py", "metrics.py", "penalty.py", "problems.py", "checks.py", "merits/")
+
+
+def test_a_job_passes_at_most_sixty_functions_of_ours_besides_the_mathematics(tmp_path):
+    compute(JOB)  # the data are loaded once for all jobs
+    passed = set()
+
+    def note(frame, event, _):
+        file, name = frame.f_code.co_filename, frame.f_code.co_qualname
+        place = file.partition(f"{ROOT}/cdfsg/")[2]
+        if event == "call" and place and "<" not in name and not place.startswith(MATHEMATICS):
+            passed.add((place, name))
+
+    sys.setprofile(note)
+    try:
+        run_jobs([JOB], tmp_path, 1)
+    finally:
+        sys.setprofile(None)
+    assert len(passed) <= 60, sorted(passed)
