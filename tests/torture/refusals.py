@@ -1,0 +1,392 @@
+"""Input that no run can use: a call per case, and what the text of its error must name."""
+
+import contextlib
+import io
+import os
+from functools import cache
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+from scipy import sparse
+
+from cdfsg import __main__ as cli
+from cdfsg import metrics
+from cdfsg.datasets import Provenance, Views, data_dir, load, load_mediamill, load_nmnist, make_views
+from cdfsg.linalg import inv_sqrt, truncated_inv_sqrt
+from cdfsg.merits import Huber, Identity, make_merit
+from cdfsg.metrics import canonical_correlations as correlations
+from cdfsg.metrics import cross_moments as moments
+from cdfsg.paper.experiments import find
+from cdfsg.paper.report import notebooks
+from cdfsg.paper.results.reported import load_table, tolerance_of
+from cdfsg.penalty import Penalty
+from cdfsg.problems import GCCA, Linear, Quadratic, SampledGCCA
+from cdfsg.solvers import SOLVERS
+from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
+from cdfsg.solvers.engine import initial_points, run
+from cdfsg.solvers.rsg_plus import RSGPlus
+
+BAD = {}
+"""A call that must raise, and what its text must name: the argument, and its value where it has a short one."""
+
+
+def door(group, cases):
+    """Add the cases of one door, as ``{name: (call, *names in the text)}``."""
+    BAD.update({f"{group}: {name}": case for name, case in cases.items()})
+
+
+MADE = Provenance("made up", "sha256:0", "synthetic")
+NUMBERS = np.arange(24.0).reshape(6, 4)
+SETTINGS = {
+    "CDFSG": {"s1": 0.5, "s2": 0.1},
+    "CDFSG-Ada": {"s1": 0.5, "s2": 0.01},
+    "Landing": {"eta": 0.3, "omega": 0.5},
+    "RSG+": {"eta_q": 0.1, "eta_t": 0.01},
+}
+NAN, SKEW = np.full((4, 4), np.nan), np.triu(np.ones((4, 4)))
+
+
+def views(data=NUMBERS, sizes=(2, 2), scale=1.0, centred=True):
+    return Views("mine", data, sizes, scale, centred, MADE)
+
+
+def holding(value, row=3, column=1, rows=6):
+    data = np.ones((rows, 4))
+    data[row, column] = value
+    return data
+
+
+@cache
+def small(sizes=(4, 3)):
+    return make_views(60, sizes, (0.9, 0.5), seed=1, exact=True)
+
+
+def go(name="CDFSG", data=None, p=2, lanes=1, batch_size=10, order=5, settings=None, X0=None, merit=None, **options):
+    data = small() if data is None else data
+    solver = SOLVERS[name]()
+    X0 = initial_points(solver, data.n_features, p, range(lanes)) if X0 is None else X0
+    values = {key: np.full(lanes, value) for key, value in SETTINGS[name].items()}
+    problem = options.pop("problem", None) or SampledGCCA(data.sizes, merit or Identity())
+    options.setdefault("dtype", np.float64)
+    return run(solver, problem, data, X0, values | (settings or {}), batch_size, order, **options)
+
+
+def bare(solver=None, data=None, settings=None):
+    settings = {} if settings is None else settings
+    problem, data = SampledGCCA((4, 3), Identity()), small() if data is None else data
+    return run(CDFSG() if solver is None else solver, problem, data, np.ones((1, 7, 2)), settings, 10, 5)
+
+
+def exact(covariance=None, sizes=(2, 2), merit=None):
+    return GCCA(np.eye(4) if covariance is None else covariance, sizes, merit or Identity())
+
+
+def penalty(M=None, beta=1.0):
+    return Penalty(Quadratic(np.eye(2)), np.eye(2) if M is None else M, beta)
+
+
+def loaded(load, variable, value):
+    """A data set loaded under an environment variable."""
+    with mock.patch.dict(os.environ, {f"CDFSG_{variable}": value}):
+        return load()
+
+
+def command(*arguments):
+    """Raise what a command says on its error stream, as a user reads it."""
+    err = io.StringIO()
+    with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            status = cli.main(arguments)
+        except SystemExit as stopped:
+            status = stopped.code
+    if status:
+        # Whether the choices stand in quotes depends on Python's version.
+        raise SystemExit(err.getvalue().strip().splitlines()[-1].replace("'", ""))
+
+
+door("views", {
+    "a single row": (lambda: views(np.ones((1, 4))), "data", "(1, 4)"),
+    "no row": (lambda: views(np.ones((0, 4))), "data", "(0, 4)"),
+    "one dimension": (lambda: views(np.ones(4)), "data", "(4,)"),
+    "three dimensions": (lambda: views(np.ones((6, 2, 2))), "data", "(6, 2, 2)"),
+    "no column": (lambda: views(np.ones((6, 0)), ()), "sizes=()"),
+    "a nested list": (lambda: views(NUMBERS.tolist()), "data", "list"),
+    "complex numbers": (lambda: views(NUMBERS + 1j), "data", "complex128"),
+    "objects": (lambda: views(NUMBERS.astype(object)), "data", "object"),
+    "strings": (lambda: views(NUMBERS.astype(str)), "data", "<U"),
+    "truth values": (lambda: views(NUMBERS > 3), "data", "bool"),
+    "dates": (lambda: views(NUMBERS.astype("M8[s]")), "data", "datetime64"),
+    "a masked array": (lambda: views(np.ma.masked_less(NUMBERS, 3)), "data", "MaskedArray"),
+    "a sparse matrix": (lambda: views(sparse.csr_array(NUMBERS)), "data", "csr_array"),
+    "NaN": (lambda: views(holding(np.nan)), "data[3, 1]", "nan"),
+    "infinity": (lambda: views(holding(np.inf)), "data[3, 1]", "inf"),
+    "minus infinity far down": (lambda: views(holding(-np.inf, 2000, 2, 2100)), "data[2000, 2]", "-inf"),
+    "sizes of another sum": (lambda: views(sizes=(2, 3)), "sizes=(2, 3)", "4 columns"),
+    "a view without a column": (lambda: views(sizes=(4, 0)), "sizes=(4, 0)"),
+    "a negative width": (lambda: views(sizes=(5, -1)), "sizes=(5, -1)"),
+    "half a column": (lambda: views(sizes=(1.5, 2.5)), "sizes=(1.5, 2.5)"),
+    "zero views": (lambda: views(sizes=()), "sizes=()"),
+    "sizes is a number": (lambda: views(sizes=4), "sizes=4"),
+    "sizes is a word": (lambda: views(sizes="halves"), "sizes='halves'"),
+    "sizes holds NaN": (lambda: views(sizes=(np.nan, 2)), "sizes=(nan, 2)"),
+    "a scale of zero": (lambda: views(scale=0.0), "scale=0.0"),
+    "a negative scale": (lambda: views(scale=-1.0), "scale=-1.0"),
+    "an infinite scale": (lambda: views(scale=np.inf), "scale=inf"),
+    "the scale is a word": (lambda: views(scale="1"), "scale='1'"),
+    "a provenance of no known kind": (lambda: Provenance("x", "sha256:0", "real"), "kind='real'"),
+    "a matrix of numpy's old kind": (lambda: views(NUMBERS.view(np.matrix)), "data", "matrix"),
+    "widths that are truth values": (lambda: views(NUMBERS[:, :2], (True, True)), "sizes=(True, True)"),
+    "a scale of True": (lambda: views(scale=True), "scale=True"),
+    "the centring is a word": (lambda: views(centred="no"), "centred='no'"),
+    "the centring of a copy is a word": (lambda: views().with_centring("no"), "centred='no'"),
+    "no provenance": (lambda: Views("x", NUMBERS, (2, 2), 1.0, True, None), "provenance=None"),
+})  # fmt: skip
+door("rows", {
+    "one beyond the end": (lambda: views().rows([6]), "row 6", "0..5"),
+    "a negative one": (lambda: views().rows([0, -1]), "row -1", "0..5"),
+    "numbers with a fraction": (lambda: views().rows([0.0, 1.0]), "index", "float64"),
+    "a mask": (lambda: views().rows(np.ones(6, dtype=bool)), "index", "bool"),
+    "two dimensions": (lambda: views().rows([[0, 1]]), "index", "(1, 2)"),
+    "an integer type": (lambda: views().rows([0], np.int64), "dtype=int64"),
+    "a type that is none": (lambda: views().rows([0], "real"), "dtype", "real"),
+})  # fmt: skip
+door("batches", {
+    "of no row": (lambda: views().batches(0, 1), "batch_size=0"),
+    "of a negative number of rows": (lambda: views().batches(-1, 1), "batch_size=-1"),
+    "of more rows than there are": (lambda: views().batches(7, 1), "batch_size=7", "1..6"),
+    "of half a row": (lambda: views().batches(2.5, 1), "batch_size=2.5"),
+    "of True rows": (lambda: views().batches(True, 1), "batch_size=True"),
+    "the size is a word": (lambda: views().batches("20", 1), "batch_size='20'"),
+    "a negative seed": (lambda: views().batches(2, -1), "seed", "-1"),
+    "the seed is a word": (lambda: views().batches(2, "abc"), "seed", "abc"),
+})  # fmt: skip
+door("make_views", {
+    "a single row": (lambda: make_views(1, (2, 2), [], 0), "n_samples=1"),
+    "half a row": (lambda: make_views(2.5, (2, 2), [], 0), "n_samples=2.5"),
+    "one view": (lambda: make_views(9, (3,), [], 0), "sizes=(3,)"),
+    "a view without a column": (lambda: make_views(9, (0, 3), [], 0), "sizes=(0, 3)"),
+    "half a column": (lambda: make_views(9, (1.5, 3), [], 0), "sizes=(1.5, 3)"),
+    "a correlation above 1": (lambda: make_views(9, (2, 2), [1.5], 0), "correlations=[1.5]"),
+    "a correlation of NaN": (lambda: make_views(9, (2, 2), [np.nan], 0), "correlations=[nan]"),
+    "more correlations than columns": (lambda: make_views(9, (2, 2), [0.5] * 3, 0), "correlations=[0.5, 0.5, 0.5]"),
+    "too few rows for an exact sample": (lambda: make_views(5, (2, 2), [0.5], 0, exact=True), "n_samples=5"),
+    "a condition number below 1": (lambda: make_views(9, (2, 2), [], 0, condition=0.5), "condition=0.5"),
+    "a negative offset": (lambda: make_views(9, (2, 2), [], 0, offset=-1.0), "offset=-1.0"),
+    "a negative seed": (lambda: make_views(9, (2, 2), [], -1), "seed=-1"),
+    "one number of columns": (lambda: make_views(9, 4, [], 0), "sizes=4"),
+    "the correlation is a word": (lambda: make_views(9, (2, 2), ["a"], 0), "correlations=['a']"),
+    "a complex correlation": (lambda: make_views(9, (2, 2), [0.5j], 0), "correlations=[0.5j]"),
+    "no correlations": (lambda: make_views(9, (2, 2), None, 0), "correlations=None"),
+    "the condition number is a word": (lambda: make_views(9, (2, 2), [], 0, condition="x"), "condition='x'"),
+    "the offset is a word": (lambda: make_views(9, (2, 2), [], 0, offset="x"), "offset='x'"),
+    "exactness is a word": (lambda: make_views(9, (2, 2), [], 0, exact="no"), "exact='no'"),
+})  # fmt: skip
+door("data sets", {
+    "an unknown name": (lambda: load("mnsit"), "'mnsit'"),
+    "the name is a list": (lambda: load(["digits"]), "['digits']"),
+    "Mediamill's folder is not there": (lambda: loaded(load_mediamill, "MEDIAMILL", "/nonexistent"),
+        "CDFSG_MEDIAMILL=/nonexistent"),
+    "n-MNIST's folder is not there": (lambda: loaded(load_nmnist, "NMNIST_DIR", "/nonexistent"),
+        "/nonexistent", "CDFSG_NMNIST_DIR"),
+    "Mediamill lies with a user that there is not": (lambda: loaded(load_mediamill, "MEDIAMILL", "~nobody.here/x"),
+        "CDFSG_MEDIAMILL=~nobody.here/x"),
+    "the data folder of a user that there is not": (lambda: loaded(data_dir, "DATA_DIR", "~nobody.here/x"),
+        "CDFSG_DATA_DIR=~nobody.here/x"),
+})  # fmt: skip
+door("merit", {
+    "an unknown name": (lambda: make_merit("hubert", 0.1), "'hubert'"),
+    "the name is a list": (lambda: make_merit(["huber"], 0.1), "['huber']"),
+    "a threshold of zero": (lambda: Huber(0.0), "mu", "0.0"),
+    "a threshold of NaN": (lambda: Huber(np.nan), "mu", "nan"),
+    "the threshold is a word": (lambda: Huber("0.1"), "mu", "'0.1'"),
+})  # fmt: skip
+door("problem", {
+    "zero views": (lambda: SampledGCCA((), Identity()), "sizes", "()"),
+    "one view": (lambda: SampledGCCA((4,), Identity()), "sizes", "(4,)"),
+    "a view without a column": (lambda: SampledGCCA((4, 0), Identity()), "sizes", "(4, 0)"),
+    "half a column": (lambda: SampledGCCA((1.5, 2.5), Identity()), "sizes", "(1.5, 2.5)"),
+    "sizes is a number": (lambda: SampledGCCA(4, Identity()), "sizes", "4"),
+    "the merit is a word": (lambda: SampledGCCA((2, 2), "identity"), "merit", "'identity'"),
+    "the merit is a class": (lambda: SampledGCCA((2, 2), Identity), "merit", "Identity"),
+    "weights of another shape": (lambda: SampledGCCA((2, 2), Identity(), np.eye(3)), "weights", "(3, 3)"),
+    "weights that are not symmetric": (lambda: SampledGCCA((2, 2), Identity(), [[0, 1], [2, 0]]), "weights", "by 1"),
+    "a weight of NaN": (lambda: SampledGCCA((2, 2), Identity(), NAN[:2, :2]), "weights", "NaN"),
+    "weights are words": (lambda: SampledGCCA((2, 2), Identity(), [["a", "b"]] * 2), "weights", "<U1"),
+    "complex weights": (lambda: SampledGCCA((2, 2), Identity(), np.eye(2) * 1j), "weights", "complex128"),
+})  # fmt: skip
+door("exact problem", {
+    "a covariance that is not square": (lambda: exact(np.ones((4, 3))), "covariance", "(4, 3)"),
+    "a covariance with NaN": (lambda: exact(NAN), "covariance", "NaN"),
+    "a covariance that is not symmetric": (lambda: exact(SKEW), "covariance", "by 1"),
+    "a covariance of objects": (lambda: exact(np.eye(4, dtype=object)), "covariance", "object"),
+    "sizes of another sum": (lambda: exact(sizes=(2, 3)), "sizes", "(2, 3)"),
+    "one view": (lambda: exact(sizes=(4,)), "views", "(4,)"),
+    "a global Lipschitz constant with Huber's merit": (lambda: exact(merit=Huber(0.1)).lipschitz, "huber merit"),
+    "a covariance of integers": (lambda: exact(np.eye(4, dtype=int)), "covariance", "int64"),
+    "a negative variance": (lambda: exact(-np.eye(4)), "covariance", "-1"),
+    "X of another height": (lambda: exact().value(np.ones((9, 2))), "X must", "(9, 2)", "(4, p)"),
+    "X of integers": (lambda: exact().gradient(np.ones((4, 2), int)), "X must", "int64"),
+})  # fmt: skip
+door("quadratic", {
+    "X of another height": (lambda: Quadratic(np.eye(3)).value(np.ones((2, 1))), "X must", "(2, 1)", "(3, p)"),
+    "X is a vector": (lambda: Quadratic(np.eye(3)).gradient(np.ones(3)), "X must", "(3,)"),
+    "a vector": (lambda: Quadratic(np.ones(4)), "A must", "(4,)"),
+    "strings": (lambda: Quadratic(np.full((2, 2), "a")), "A must", "<U1"),
+    "complex numbers": (lambda: Quadratic(np.eye(2) * 1j), "A must", "complex128"),
+})  # fmt: skip
+door("linear", {
+    "X of another shape": (lambda: Linear(np.ones((1, 1))).gradient(np.ones((3, 2))), "X must", "(1, 1)", "(3, 2)"),
+    "complex numbers": (lambda: Linear(np.ones((2, 1)) * 1j), "B must", "complex128"),
+})  # fmt: skip
+door("penalty", {
+    "M is not square": (lambda: penalty(np.ones((2, 3))), "M must", "(2, 3)"),
+    "beta of zero": (lambda: penalty(beta=0.0), "beta", "0.0"),
+    "beta is a word": (lambda: penalty(beta="1"), "beta", "'1'"),
+    "a problem that is a class": (lambda: Penalty(Quadratic, np.eye(2), 1.0), "problem", "Quadratic"),
+    "M holds words": (lambda: penalty(np.eye(2).astype(str)), "M must", "<U32"),
+    "complex M": (lambda: penalty(np.eye(2) * 1j), "M must", "complex128"),
+    "M has a negative diagonal": (lambda: penalty(-np.eye(2)), "M must", "-1"),
+    "a small M that is not symmetric": (lambda: penalty(np.array([[1e-12, 1e-9], [0, 1e-12]])), "M must", "1e-09"),
+    "beta of True": (lambda: penalty(beta=True), "beta", "True"),
+    "X of another height": (lambda: penalty().value(np.ones((3, 1))), "X must", "(3, 1)", "(2, p)"),
+    "a threshold for no column": (lambda: penalty().threshold(0), "p must", "got 0"),
+    "a threshold with a singular M": (lambda: penalty(np.diag([0.0, 1.0])).threshold(1), "positive definite M", "is 0"),
+})  # fmt: skip
+door("metrics", {
+    "correlations captured of three views": (lambda: metrics.tcc(np.ones((3, 3, 1, 2, 2))), "two views", "got 3"),
+    "canonical correlations of one view": (lambda: correlations(np.eye(4), (4,)), "two views", "got 1"),
+    "sizes of another sum": (lambda: moments(np.ones((1, 4, 2)), np.eye(4), (2, 3)), "sizes", "(2, 3)"),
+    "X of another height": (lambda: moments(np.ones((1, 3, 2)), np.eye(4), (2, 2)), "X ", "3", "4"),
+    "a minimiser of no column": (lambda: metrics.minimiser(np.eye(4), (2, 2), 0), "p must", "got 0"),
+    "a minimiser of more columns than features": (lambda: metrics.minimiser(np.eye(4), (2, 2), 5),
+        "p must", "1..4", "got 5"),
+    "eigenvalues of a covariance with NaN": (lambda: metrics.generalised_eigenvalues(NAN, (2, 2)), "covariance", "NaN"),
+    "a single X": (lambda: moments(np.ones((4, 2)), np.eye(4), (2, 2)), "X must", "(4, 2)", "(lanes, 4, p)"),
+    "complex X": (lambda: moments(np.ones((1, 4, 2)) * 1j, np.eye(4), (2, 2)), "X must", "complex128"),
+    "a covariance that is not square": (lambda: correlations(np.ones((4, 3)), (2, 2)), "covariance", "(4, 3)"),
+    "a covariance of integers": (lambda: correlations(np.eye(4, dtype=int), (2, 2)), "covariance", "int64"),
+    "a complex covariance": (lambda: correlations(np.eye(4) * 1j, (2, 2)), "covariance", "complex128"),
+    "a covariance that is a list": (lambda: correlations([[1.0, 0.0], [0.0, 1.0]], (1, 1)), "covariance", "list"),
+    "a covariance that is not symmetric": (lambda: correlations(SKEW, (2, 2)), "covariance", "by 1"),
+    "a negative variance": (lambda: correlations(-np.eye(4), (2, 2)), "covariance", "-1"),
+    "a covariance with correlations above 1": (lambda: correlations(np.array([[1.0, 5.0], [5.0, 1.0]]), (1, 1)),
+        "covariance", "of 5"),
+    "sizes is a number": (lambda: correlations(np.eye(4), 4), "sizes", "got 4"),
+    "a truncation above 1": (lambda: correlations(np.eye(4), (2, 2), rtol=2.0), "rtol", "2.0"),
+    "a truncation of NaN": (lambda: correlations(np.eye(4), (2, 2), rtol=np.nan), "rtol", "nan"),
+    "a negative ridge": (lambda: metrics.ridged(np.eye(4), (2, 2), -5.0), "ridge", "-5.0"),
+    "half a column of a minimiser": (lambda: metrics.minimiser(np.eye(4), (2, 2), 1.5), "p must", "got 1.5"),
+    "a bound for more columns than eigenvalues": (lambda: metrics.objective_bound(np.ones(3), 9, 2, Identity()),
+        "p must", "1..3", "got 9"),
+    "a bound for one view": (lambda: metrics.objective_bound(np.ones(3), 1, 1, Huber(0.1)), "m must", "got 1"),
+    "moments of another shape": (lambda: metrics.tcc(np.eye(2)), "K must", "(2, 2)"),
+    "a factor of another shape": (lambda: metrics.congruence(np.ones((2, 2, 1, 2, 2)), np.eye(3)),
+        "N must", "(1, 2, 2)", "(3, 3)"),
+    "the merit is a word": (lambda: metrics.objective(np.ones((2, 2, 1, 2, 2)), "identity"), "merit", "'identity'"),
+    "a single matrix to orthogonalise": (lambda: metrics.orthogonalise(np.eye(2)), "C must", "(2, 2)", "(lanes, p, p)"),
+})  # fmt: skip
+door("linalg", {
+    "an inverse root of a vector": (lambda: inv_sqrt(np.ones(3)), "a must", "(3,)"),
+    "an inverse root of words": (lambda: inv_sqrt(np.eye(2).astype(str)), "a must", "<U32"),
+    "a truncated inverse root with NaN": (lambda: truncated_inv_sqrt(NAN[:2, :2], 1e-10), "a must", "NaN"),
+    "an inverse root of a singular matrix": (lambda: inv_sqrt(np.diag([0.0, 1.0])), "eigenvalue is 0"),
+    "an inverse root with NaN": (lambda: inv_sqrt(NAN[:2, :2]), "inv_sqrt", "NaN"),
+})  # fmt: skip
+door("solver", {
+    "X0 with two dimensions": (lambda: go(X0=np.ones((7, 2))), "X0", "(7, 2)"),
+    "X0 of integers": (lambda: go(X0=np.ones((1, 7, 2), dtype=int)), "X0", "int64"),
+    "X0 with NaN": (lambda: go(X0=np.full((1, 7, 2), np.nan)), "X0", "finite", "(1, 7, 2)"),
+    "complex X0": (lambda: go(X0=np.ones((1, 7, 2)) * 1j), "X0", "complex128"),
+    "X0 of objects": (lambda: go(X0=np.ones((1, 7, 2), dtype=object)), "X0", "object"),
+    "X0 without a lane": (lambda: go(X0=np.ones((0, 7, 2)), lanes=0), "X0", "(0, 7, 2)"),
+    "X0 of another height": (lambda: go(X0=np.ones((1, 5, 2))), "X0", "5 rows", "7"),
+    "more columns than rows": (lambda: go(X0=np.ones((1, 7, 8))), "p = 8", "7"),
+    "a negative step": (lambda: go(settings={"s2": [-0.1]}), "s2", "-0.1"),
+    "a step of zero": (lambda: go(settings={"s2": [0.0]}), "s2", "[0.0]"),
+    "a step of NaN": (lambda: go(settings={"s1": [np.nan]}), "s1", "nan"),
+    "an infinite step": (lambda: go("Landing", settings={"eta": [np.inf]}), "eta", "inf"),
+    "the step is a word": (lambda: go(settings={"s2": ["fast"]}), "s2", "fast"),
+    "the step is complex": (lambda: go(settings={"s2": [0.1j]}), "s2", "0.1j"),
+    "steps for more lanes than there are": (lambda: go(settings={"s2": [0.1, 0.1]}), "s2", "1 positive", "[0.1, 0.1]"),
+    "one number for the step": (lambda: go(settings={"s2": 0.1}), "s2", "got 0.1"),
+    "a setting that it does not have": (lambda: go(settings={"eta": [0.1]}), "eta", "CDFSG"),
+    "a setting is missing": (lambda: bare(settings={"s1": [0.5]}), "got ['s1']", "'s2'"),
+    "a batch of no row": (lambda: go(batch_size=0), "batch_size=0"),
+    "a batch of more rows than there are": (lambda: go(batch_size=61), "batch_size=61", "1..60"),
+    "a batch of half a row": (lambda: go(batch_size=2.5), "batch_size=2.5"),
+    "the batch size is a word": (lambda: go(batch_size="ten"), "batch_size='ten'"),
+    "a negative order": (lambda: go(order=-1), "order", "-1"),
+    "an order with a fraction": (lambda: go(order=1.5), "order", "1.5"),
+    "no order for two streams": (lambda: go(order=None), "order", "CDFSG"),
+    "an integer type": (lambda: go(dtype=np.int64), "dtype", "int64"),
+    "a problem of other views": (lambda: go(problem=SampledGCCA((3, 4), Identity())), "sizes", "(3, 4)", "(4, 3)"),
+    "a table in place of views": (lambda: bare(data=np.ones((60, 7))), "views", "ndarray"),
+    "masked values in X0": (lambda: go(X0=np.ma.masked_less(np.arange(14.0).reshape(1, 7, 2), 3)), "X0", "masked"),
+    "an exact problem": (lambda: go(problem=GCCA(np.eye(7), (4, 3), Identity())), "problem", "GCCA"),
+    "settings that are no mapping": (lambda: bare(settings=3), "settings", "per lane", "got 3"),
+    "sharing is a word": (lambda: go(shared="no"), "shared", "'no'"),
+    "no type": (lambda: go(dtype=None), "dtype"),
+    "an order of True": (lambda: go(order=True), "order", "True"),
+    "its name in place of it": (lambda: bare("CDFSG"), "solver", "'CDFSG'"),
+})  # fmt: skip
+door("start", {
+    "no column": (lambda: initial_points(CDFSG(), 7, 0, [1]), "p must", "got 0"),
+    "more columns than rows": (lambda: initial_points(CDFSG(), 7, 8, [1]), "p must", "1..7", "got 8"),
+    "half a column": (lambda: initial_points(CDFSG(), 7, 1.5, [1]), "p must", "got 1.5"),
+    "a column of True": (lambda: initial_points(CDFSG(), 7, True, [1]), "p must", "True"),
+    "half a row": (lambda: initial_points(CDFSG(), 7.5, 2, [1]), "n must", "7.5"),
+    "one seed": (lambda: initial_points(CDFSG(), 7, 2, 5), "seeds", "[5]"),
+    "a seed of True": (lambda: initial_points(CDFSG(), 7, 2, [True]), "seeds", "True"),
+    "no solver": (lambda: initial_points(None, 7, 2, [1]), "solver", "None"),
+    "no seed": (lambda: initial_points(CDFSG(), 7, 2, []), "seeds is empty"),
+    "a negative seed": (lambda: initial_points(CDFSG(), 7, 2, [-1]), "seed", "-1"),
+})  # fmt: skip
+door("CDFSG", {
+    "beta of zero": (lambda: CDFSG(beta=0.0), "beta", "0.0"),
+    "beta of True": (lambda: CDFSG(beta=True), "beta", "True"),
+    "a negative beta": (lambda: CDFSG(beta=-0.1), "beta", "-0.1"),
+    "beta is a word": (lambda: CDFSG(beta="0.1"), "beta", "'0.1'"),
+})  # fmt: skip
+door("CDFSG-Ada", {
+    "a decay of 1": (lambda: CDFSGAda(eta1=1.0), "eta1", "1.0"),
+    "a negative decay": (lambda: CDFSGAda(eta2=-0.1), "eta2", "-0.1"),
+    "the decay is a word": (lambda: CDFSGAda(eta1="0.9"), "eta1", "'0.9'"),
+    "epsilon of zero": (lambda: CDFSGAda(epsilon=0.0), "epsilon", "0.0"),
+})  # fmt: skip
+door("RSG+", {
+    "a negative weight": (lambda: RSGPlus(weight=-0.1), "weight", "-0.1"),
+    "three views": (lambda: go("RSG+", small((3, 3, 3))), "two views", "has 3"),
+    "Huber's merit": (lambda: go("RSG+", merit=Huber(0.1)), "identity merit"),
+    "data that are not centred": (lambda: go("RSG+", small().with_centring(False)), "centred", "synthetic"),
+    "p that does not divide the batch": (lambda: go("RSG+", p=3), "p must", "10 % 3 = 1"),
+    "more columns than the narrower view": (lambda: go("RSG+", p=5), "p = 5", "p <= 3"),
+})  # fmt: skip
+door("command", {
+    "none": (lambda: command(), "command"),
+    "an unknown one": (lambda: command("rnu"), "command", "rnu"),
+    "zero processes": (lambda: command("run", "--jobs", "0"), "--jobs", "got 0"),
+    "minus one process": (lambda: command("quick", "--jobs", "-1"), "--jobs", "got -1"),
+    "half a process": (lambda: command("theory", "--jobs", "1.5"), "--jobs", "got 1.5"),
+    "a filter without a value": (lambda: command("status", "--only", "mnist"), "--only mnist"),
+    "a filter by what no table has": (lambda: command("status", "--only", "data=mnist"), "--only", "data"),
+    "a filter that keeps nothing": (lambda: command("status", "--only", "dataset=cifar"), "--only dataset=cifar"),
+    "a filter that names a key twice": (lambda: command("status", "--only", "merit=huber,merit=identity"),
+        "--only merit=huber,merit=identity"),
+    "a cluster's address that is none": (lambda: command("quick", "--dask", "nowhere"), "Dask scheduler at nowhere"),
+})  # fmt: skip
+door("notebook", {
+    "an unknown parameter": (lambda: notebooks.execute("40_gcca", {"datset": "mnist"}, Path("x.ipynb")),
+        "datset", "40_gcca"),
+    "parameters for one that has none": (lambda: notebooks.execute("00_start", {"dataset": "mnist"}, Path("x.ipynb")),
+        "dataset", "00_start"),
+    "parameters without an output": (lambda: notebooks.execute("40_gcca", {"dataset": "mnist"}), "dataset", "output"),
+    "an unknown one": (lambda: notebooks.execute("99_none"), "'99_none'"),
+    "a data set without a table": (lambda: find("digits", "identity", "full"), "dataset='digits'"),
+    "a merit without a table": (lambda: find("mnist", "square", "full"), "merit='square'"),
+    "an unknown profile": (lambda: find("mnist", "identity", "fast"), "profile 'fast'"),
+})  # fmt: skip
+door("paper", {
+    "an unknown table": (lambda: load_table("ta:none"), "table 'ta:none'"),
+    "an unknown quantity": (lambda: tolerance_of("speed"), "quantity 'speed'"),
+})  # fmt: skip

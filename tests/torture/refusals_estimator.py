@@ -1,0 +1,151 @@
+"""Input that the estimator and the eigenproblems cannot use; see `tests.torture.refusals`."""
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from cdfsg import StochasticGCCA
+from cdfsg.eigenproblems import SampledGEVP, SampledLDA
+from cdfsg.eigenproblems import discriminant_analysis as lda
+from cdfsg.eigenproblems import generalised_eigenproblem as gevp
+from tests.torture.refusals import NUMBERS, door, go, holding, small
+
+LEFT, RIGHT = NUMBERS[:, :2], NUMBERS[:, 2:]
+OUTSIDE = sparse.csr_array((np.ones(6), np.full(6, 9), np.arange(7)), shape=(6, 2))
+
+
+def fit(views=None, **parameters):
+    some = [small().data[:, part] for part in small().slices] if views is None else views
+    return StochasticGCCA(**{"random_state": 0, "n_epochs": 1} | parameters).fit(some)
+
+
+def unfitted():
+    return StochasticGCCA(n_components=2)
+
+
+def noise(columns):
+    return np.random.default_rng(columns).normal(size=(60, columns))
+
+
+def frame(*names):
+    return pd.DataFrame(np.random.default_rng(0).normal(size=(60, len(names))), columns=list(names))
+
+
+def labelled():
+    return lda(NUMBERS**0.5, [0, 1] * 3)
+
+
+door("estimator", {
+    "zero views": (lambda: fit([]), "views", "0 views"),
+    "one view": (lambda: fit([LEFT]), "views", "1 view"),
+    "a dict of views": (lambda: fit({"a": LEFT, "b": RIGHT}), "views", "dict"),
+    "a path in place of a view": (lambda: fit(["left.npy", RIGHT]), "view 0", "'left.npy'"),
+    "a view of three dimensions": (lambda: fit([NUMBERS.reshape(6, 2, 2), RIGHT]), "view 0", "(6, 2, 2)"),
+    "rows of unequal lengths": (lambda: fit([[[1, 2], [3]] * 3, RIGHT]), "view 0", "unequal lengths"),
+    "a column of dates": (lambda: fit([frame("a").assign(day=pd.Timestamp(0)), frame("c")]),
+        "view 0", "'day'", "datetime64"),
+    "a column of strings": (lambda: fit([frame("a").astype(str), frame("c")]), "view 0", "'a'", "str"),
+    "two columns of one name": (lambda: fit([frame("a", "a"), frame("c")]), "view 0", "'a'"),
+    "the rows of a frame in another order": (lambda: fit([frame("a"), frame("c")[::-1]]), "view 1", "another order"),
+    "numbers beyond double precision": (lambda: fit([np.full((6, 2), 10**400, dtype=object), RIGHT]), "view 0"),
+    "a sparse view with an index beyond its end": (lambda: fit([OUTSIDE, RIGHT]), "view 0", "< 2"),
+    "numbers whose squares are too large": (lambda: fit([noise(2) * 1e200, noise(2)]), "view 0", "e+200", "float64"),
+    "numbers whose squares are too small": (lambda: fit([noise(2), noise(2) * 1e-200]), "view 1", "e-200", "float64"),
+    "fewer directions than components": (lambda: fit([noise(4)[:, [0, 1, 0]], noise(2)[:, [1, 0, 0]]], n_components=3),
+        "n_components=3", "at most 2"),
+    "a function that returns no iterator": (lambda: fit(lambda: None), "views", "NoneType"),
+    "the centring is a word": (lambda: fit(center="no"), "center='no'"),
+    "the scaling is no truth value": (lambda: fit(scale=None), "scale=None"),
+    "the shuffling is a word": (lambda: fit(shuffle="no"), "shuffle='no'"),
+    "a step of True": (lambda: fit(step_size=True), "step_size", "True"),
+    "a tolerance of True": (lambda: fit(tol=True), "tol=True"),
+    "the seed is a word": (lambda: fit(random_state="x"), "random_state='x'"),
+    "a negative seed": (lambda: fit(random_state=-1), "random_state=-1"),
+    "one of the callbacks is none": (lambda: fit(callbacks=[None]), "callbacks=[None]"),
+    "a number of widths beside a list": (lambda: fit(view_sizes=7), "view_sizes=7"),
+    "an unknown word beside a list": (lambda: fit(view_sizes="thirds"), "view_sizes='thirds'"),
+    "a table of a list of views": (lambda: fit().set_output(transform="pandas").transform([noise(4), noise(3)]),
+        "set_output", "view_sizes"),
+    "a score of numbers whose squares are too large": (lambda: fit().score([noise(4) * 1e300, noise(3)]),
+        "views", "overflow"),
+    "a calibration on rows that are all alike": (
+        lambda: fit(n_components=2).calibrate([np.ones((9, 4)), np.ones((9, 3))]), "n_components=2", "at most 1"),
+    "one array without widths": (lambda: fit(NUMBERS), "views", "view_sizes"),
+    "a single row": (lambda: fit([LEFT[:1], RIGHT[:1]]), "view 0", "minimum of 2"),
+    "no row": (lambda: fit([LEFT[:0], RIGHT[:0]]), "view 0", "0 sample"),
+    "a view of one dimension": (lambda: fit([LEFT, RIGHT[:, 0]]), "view"),
+    "a view of no column": (lambda: fit([LEFT[:, :0], RIGHT]), "view 0", "0 feature"),
+    "unequal row counts": (lambda: fit([LEFT, RIGHT[:5]]), "views", "6, 5 rows"),
+    "NaN": (lambda: fit([LEFT, holding(np.nan)[:, :2]], n_components=1), "view 1", "NaN"),
+    "infinity": (lambda: fit([holding(np.inf)[:, :2], RIGHT]), "view 0", "infinity"),
+    "complex numbers": (lambda: fit([LEFT * 1j, RIGHT]), "view 0", "omplex"),
+    "objects that are no numbers": (lambda: fit([np.array([["a", None]] * 6, dtype=object), RIGHT]), "view 0"),
+    "strings": (lambda: fit([np.full((6, 2), "a"), RIGHT]), "view 0", "strings"),
+    "masked values": (lambda: fit([np.ma.masked_less(LEFT, 3), RIGHT]), "view 0", "masked"),
+    "all views constant": (lambda: fit([np.ones((60, 2)), np.ones((60, 2))]), "view 0", "constant"),
+    "one view constant": (lambda: fit([noise(2), np.ones((60, 2))]), "view 1", "constant"),
+    "an iterator that gives nothing": (lambda: fit(iter([])), "iterator"),
+    "more components than columns": (lambda: fit(n_components=4), "n_components=4"),
+    "no component": (lambda: fit(n_components=0), "n_components=0"),
+    "half a component": (lambda: fit(n_components=1.5), "n_components=1.5"),
+    "no pass": (lambda: fit(n_epochs=0), "n_epochs=0"),
+    "a batch of one row": (lambda: fit(batch_size=1), "batch_size=1"),
+    "a batch of more rows than there are": (lambda: fit(batch_size=61), "batch_size=61", "60"),
+    "the batch size is a word": (lambda: fit(batch_size="all"), "batch_size='all'"),
+    "an unknown merit": (lambda: fit(merit="square"), "merit='square'"),
+    "an unknown algorithm": (lambda: fit(algorithm="adam"), "algorithm='adam'"),
+    "the algorithm is a list": (lambda: fit(algorithm=["cdfsg"]), "algorithm=['cdfsg']"),
+    "a threshold of zero": (lambda: fit(merit="huber", mu=0.0), "mu", "0.0"),
+    "a negative penalty": (lambda: fit(penalty=-1.0), "penalty", "-1.0"),
+    "a step of zero": (lambda: fit(step_size=0.0), "step_size", "0.0"),
+    "a negative step": (lambda: fit(step_size=-1.0), "step_size", "-1.0"),
+    "an infinite step": (lambda: fit(step_size=np.inf), "step_size", "inf"),
+    "a tracker's step above 1": (lambda: fit(tracking=1.5), "tracking=1.5"),
+    "a tracker's step of zero": (lambda: fit(tracking=0.0), "tracking", "0.0"),
+    "a negative tolerance": (lambda: fit(tol=-1.0), "tol=-1.0"),
+    "a callback that cannot be called": (lambda: fit(callbacks=3), "callbacks=3"),
+    "widths of another sum": (lambda: fit(NUMBERS, view_sizes=(2, 3)), "view_sizes=(2, 3)", "4 features"),
+    "widths with a zero": (lambda: fit(NUMBERS, view_sizes=(4, 0)), "view_sizes=(4, 0)"),
+    "one width": (lambda: fit(NUMBERS, view_sizes=(4,)), "view_sizes=(4,)"),
+    "widths that are a number": (lambda: fit(NUMBERS, view_sizes=4), "view_sizes=4"),
+    "widths that are an unknown word": (lambda: fit(NUMBERS, view_sizes="thirds"), "view_sizes='thirds'"),
+    "one column in two halves": (lambda: fit(NUMBERS[:, :1], view_sizes="halves"), "view_sizes='halves'"),
+    "widths beside a list of other widths": (lambda: fit([LEFT, RIGHT], view_sizes=(1, 3)),
+        "view_sizes=(1, 3)", "(2, 2)"),
+    "a transform of another number of views": (lambda: fit().transform([LEFT, RIGHT, LEFT]),
+        "3 views", "fitted with 2"),
+    "a transform of other widths": (lambda: fit().transform([LEFT, RIGHT]), "view 0", "fitted with 4"),
+    "a transform of other column names": (
+        lambda: fit([frame("a", "b"), frame("c")]).transform([frame("b", "a"), frame("c")]), "names of the columns"),
+    "a transform before a fit": (lambda: unfitted().transform([LEFT, RIGHT]), "not fitted"),
+    "a first call of partial_fit with too few rows": (lambda: unfitted().partial_fit([LEFT[:2], RIGHT[:2]]),
+        "2 rows", "n_components = 2"),
+})  # fmt: skip
+door("eigenproblem", {
+    "no row of X": (lambda: SampledGEVP(0), "d ", "0"),
+    "half a row of X": (lambda: SampledGEVP(1.5), "d ", "1.5"),
+    "two shapes": (lambda: gevp(LEFT, RIGHT[:5]), "b of shape (5, 2)", "(6, 2)"),
+    "one dimension": (lambda: gevp(np.ones(4), np.ones(4)), "a of shape (4,)"),
+    "NaN": (lambda: gevp(NUMBERS, holding(np.nan)), "b[3, 1]", "nan"),
+    "complex numbers": (lambda: gevp(NUMBERS * 1j, NUMBERS), "a of shape (6, 4)", "complex128"),
+    "strings": (lambda: gevp(NUMBERS, NUMBERS.astype(str)), "b of shape (6, 4)", "<U"),
+    "rows of unequal lengths": (lambda: gevp([[1, 2], [3]], [[1, 2], [3]]), "a has", "unequal lengths"),
+    "masked values": (lambda: gevp(NUMBERS, np.ma.masked_less(NUMBERS, 3)), "b has", "masked"),
+    "a sparse matrix": (lambda: gevp(sparse.csr_array(NUMBERS), NUMBERS), "a is sparse"),
+    "the centring is a word": (lambda: gevp(NUMBERS, NUMBERS, centred="no"), "centred='no'"),
+})  # fmt: skip
+door("discriminant analysis", {
+    "labels without an order": (lambda: lda(NUMBERS, np.array([1, "a"] * 3, dtype=object)), "y has", "int, str"),
+    "masked labels": (lambda: lda(NUMBERS, np.ma.masked_equal([0, 1] * 3, 1)), "y has", "masked"),
+    "frequencies that are words": (lambda: SampledLDA(3, ["a", "b"]), "priors", "['a', 'b']"),
+    "the number of rows is a word": (lambda: SampledLDA(3, [0.5, 0.5], "x"), "n_samples", "'x'"),
+    "a label too few": (lambda: lda(NUMBERS, [0, 0, 0, 1, 1]), "y of shape (5,)", "(6,)"),
+    "one class": (lambda: lda(NUMBERS, np.zeros(6)), "y has 1 class"),
+    "a class of one sample": (lambda: lda(NUMBERS, [0, 0, 0, 0, 0, 1]), "class 1", "single sample"),
+    "a missing label": (lambda: lda(NUMBERS, [0, 0, 0, 1, 1, np.nan]), "y[5]", "nan"),
+    "infinity": (lambda: lda(holding(np.inf), [0, 0, 0, 1, 1, 1]), "X[3, 1]", "inf"),
+    "frequencies of another sum": (lambda: SampledLDA(3, [0.5, 0.6]), "priors", "[0.5, 0.6]"),
+    "half a row to draw from": (lambda: SampledLDA(3, [0.5, 0.5], 0.5), "n_samples", "0.5"),
+    "batches of one row": (lambda: go(data=labelled()[0], problem=labelled()[1], X0=np.ones((1, 4, 1)), batch_size=1),
+        "batch_size", "1"),
+})  # fmt: skip
