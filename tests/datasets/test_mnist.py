@@ -1,16 +1,14 @@
 import gzip
 import hashlib
-import io
 import os
 import pickle
-import struct
-import zipfile
 
 import numpy as np
 import pytest
 
 from cdfsg.datasets import DownloadError, load, load_mnist, mnist
 from cdfsg.datasets.download import Source, data_dir
+from tests.datasets.builders import hub_pickle, hub_wheel, idx
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +46,6 @@ def test_mnist_has_its_known_pixel_sums_batches_and_covariance(views):
     np.testing.assert_allclose(views.covariance[np.ix_(part, part)], values.T @ values / 60000, rtol=0, atol=1e-12)
 
 
-def idx(images):
-    return struct.pack(">4i", 2051, *images.shape) + images.tobytes()
-
-
 @pytest.fixture
 def images(tmp_path, monkeypatch):
     """Make three small images stand in for MNIST's, in an empty data folder, without a way to fetch."""
@@ -85,32 +79,8 @@ def test_without_the_file_or_with_other_images_the_error_says_what_to_place_wher
         assert words in str(caught.value)
 
 
-def python2_pickle(array):
-    """Pickle an array the way that Python 2 did (protocol 2, bytes as plain strings)."""
-    kind = array.dtype.str[1:].encode()
-    shape = b"(" + b"".join(b"J" + struct.pack("<i", size) for size in array.shape) + b"t"
-    raw = array.tobytes()
-    return (
-        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01"
-        + shape
-        + b"cnumpy\ndtype\nU" + bytes([len(kind)]) + kind + b"K\x00K\x01\x87R"
-        + b"(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89"
-        + b"T" + struct.pack("<i", len(raw)) + raw + b"tb"
-    )  # fmt: skip
-
-
-def hub_wheel(pickled):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as wheel:
-        wheel.writestr("mnist/data/mnist.pkl.gz", gzip.compress(pickled))
-    return file.getvalue()
-
-
 def test_the_official_file_is_rebuilt_from_the_package(images, monkeypatch):
-    flat = images.reshape(3, 784).astype(np.float32) / 256
-    pairs = [python2_pickle(part) + python2_pickle(np.arange(len(part))) + b"\x86" for part in
-             (flat[:2], flat[2:], flat[:1])]  # fmt: skip
-    wheel = hub_wheel(b"\x80\x02" + b"".join(pairs) + b"\x87.")
+    wheel = hub_wheel(hub_pickle(images))
     monkeypatch.setattr(mnist, "SOURCES", (Source("package", lambda: mnist._idx_from_hub(wheel)),))
     np.testing.assert_array_equal(loaded_pixels(), images)
 

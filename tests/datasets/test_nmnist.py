@@ -1,5 +1,4 @@
 import hashlib
-import io
 import os
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from cdfsg.datasets import DownloadError, load, load_nmnist, nmnist
 from cdfsg.datasets.download import data_dir
 from cdfsg.datasets.mnist import FILE, load_images
 from cdfsg.datasets.nmnist import blur, degrade, motion_kernel, to_bytes, with_noise
+from tests.datasets.builders import flip, npy
 
 
 def random_images(n=40):
@@ -193,12 +193,8 @@ def test_the_cache_is_an_npy_file_and_nothing_else_is_left(few):
     assert os.listdir(data_dir()) == [nmnist.CACHE]
 
 
-def flip(content):
-    return content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]
-
-
 DAMAGES = {
-    "one bit": flip,
+    "one bit": lambda content: flip(content, -5),
     "cut off": lambda content: content[:-1],
     "empty": lambda content: b"",
     "no array": lambda content: b"PK" + content,
@@ -206,12 +202,6 @@ DAMAGES = {
     "another type": lambda content: npy(np.zeros((40, 2352), np.float32)),
     "another shape": lambda content: npy(np.zeros((39, 2352), np.uint8)),
 }
-
-
-def npy(array):
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

