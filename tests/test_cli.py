@@ -214,13 +214,6 @@ def test_the_full_profile_is_the_papers_table():
     assert experiments.find("mnist", "identity", "full").table == "ta:pcctimemn"
 
 
-@pytest.mark.parametrize("jobs", ["0", "-1", "foo", "1.5"])
-def test_a_number_of_processes_below_one_is_refused_with_the_value(capsys, jobs):
-    with pytest.raises(SystemExit):
-        cli.main(["run", "--jobs", jobs])
-    assert f"expected a whole number of at least 1, got '{jobs}'" in capsys.readouterr().err
-
-
 def test_an_interruption_is_answered_with_how_to_go_on(capsys, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -228,11 +221,6 @@ def test_an_interruption_is_answered_with_how_to_go_on(capsys, monkeypatch):
     monkeypatch.setattr(cli, "run_experiment", interrupted)
     assert cli.main(["run", "--jobs", "1"]) == 130
     assert capsys.readouterr().err.endswith("cdfsg: stopped; the same command goes on from here\n")
-
-
-def test_a_filter_that_names_a_key_twice_is_refused(call):
-    status, _, err = call("status", "--only", "dataset=mnist,dataset=digits")
-    assert status == 1 and "names a key twice" in err
 
 
 @pytest.mark.parametrize(

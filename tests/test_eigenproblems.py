@@ -204,27 +204,7 @@ def test_rsg_plus_refuses_what_is_not_correlation_analysis(kind):
         run(solver, problem, views, X0, settings, 20, 5)
 
 
-# --- what is refused, besides the cases of tests/torture/test_bad_input.py -------------------------------------
-
-X6, Y6 = np.arange(12.0).reshape(6, 2), [0, 0, 0, 1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    "make_it, words",
-    [
-        (lambda: generalised_eigenproblem(X6, X6[:, :1]), r"expected one shape \(N, d\)"),
-        (lambda: discriminant_analysis(X6, np.eye(2)[Y6]), r"labels by y.argmax\(axis=1\)"),
-        (lambda: discriminant_analysis(X6, np.array(["a", "a", "b", None, "b", "b"])), r"y\[3\] is None"),
-        (lambda: discriminant_analysis(X6, ["a"] * 5 + ["b"]), "class 'b' of y has a single sample"),
-        (lambda: SampledLDA(2, [1.0]), "priors must be two or more"),
-        (lambda: SampledLDA(2, [1.0, 0.0]), "positive"),
-        (lambda: SampledLDA(2, [[0.5, 0.5]]), "one per class"),
-        (lambda: SampledLDA(2, [0.5, 0.5], np.nan), "n_samples must be at least 2, got nan"),
-    ],
-)
-def test_bad_input_is_refused_with_its_name_and_value(make_it, words):
-    with pytest.raises(ValueError, match=words):
-        make_it()
+# --- examples and the page on problems of your own ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["generalised_eigenvalues", "lda"])

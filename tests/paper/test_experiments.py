@@ -167,20 +167,6 @@ def test_an_experiment_is_found_by_data_set_merit_and_profile():
     assert find("mnist", "identity", "full") is EXPERIMENTS["ta:pcctimemn"]
 
 
-@pytest.mark.parametrize(
-    "asked, words",
-    [
-        (("cifar", "identity", "full"), "known: .*dataset=mnist merit=identity"),
-        (("mnist", "hubber", "full"), "merit='hubber'.*known: .*dataset=mnist merit=identity"),
-        (("mnist", "identity", "quick"), "in profile quick; known: dataset=digits merit=identity"),
-        (("mnist", "identity", "fast"), "unknown profile 'fast'; known profiles: full, quick"),
-    ],
-)
-def test_what_is_not_there_is_answered_with_what_is(asked, words):
-    with pytest.raises(ValueError, match=words):
-        find(*asked)
-
-
 def test_a_job_describes_itself_in_a_line(experiment):
     for job in jobs_of(experiment):
         words = job.describe()

@@ -158,6 +158,7 @@ door("batches", {
     "of half a row": (lambda: views().batches(2.5, 1), "batch_size=2.5"),
     "of True rows": (lambda: views().batches(True, 1), "batch_size=True"),
     "the size is a word": (lambda: views().batches("20", 1), "batch_size='20'"),
+    "of an integer type": (lambda: views().batches(2, 0, np.uint8), "dtype=uint8"),
     "a negative seed": (lambda: views().batches(2, -1), "seed", "-1"),
     "the seed is a word": (lambda: views().batches(2, "abc"), "seed", "abc"),
 })  # fmt: skip
@@ -168,10 +169,12 @@ door("make_views", {
     "a view without a column": (lambda: make_views(9, (0, 3), [], 0), "sizes=(0, 3)"),
     "half a column": (lambda: make_views(9, (1.5, 3), [], 0), "sizes=(1.5, 3)"),
     "a correlation above 1": (lambda: make_views(9, (2, 2), [1.5], 0), "correlations=[1.5]"),
+    "a negative correlation": (lambda: make_views(9, (2, 2), [-0.1], 0), "correlations=[-0.1]"),
     "a correlation of NaN": (lambda: make_views(9, (2, 2), [np.nan], 0), "correlations=[nan]"),
     "more correlations than columns": (lambda: make_views(9, (2, 2), [0.5] * 3, 0), "correlations=[0.5, 0.5, 0.5]"),
     "too few rows for an exact sample": (lambda: make_views(5, (2, 2), [0.5], 0, exact=True), "n_samples=5"),
     "a condition number below 1": (lambda: make_views(9, (2, 2), [], 0, condition=0.5), "condition=0.5"),
+    "an infinite condition number": (lambda: make_views(9, (2, 2), [], 0, condition=np.inf), "condition=inf"),
     "a negative offset": (lambda: make_views(9, (2, 2), [], 0, offset=-1.0), "offset=-1.0"),
     "a negative seed": (lambda: make_views(9, (2, 2), [], -1), "seed=-1"),
     "one number of columns": (lambda: make_views(9, 4, [], 0), "sizes=4"),
@@ -384,6 +387,7 @@ door("notebook", {
     "an unknown one": (lambda: notebooks.execute("99_none"), "'99_none'"),
     "a data set without a table": (lambda: find("digits", "identity", "full"), "dataset='digits'"),
     "a merit without a table": (lambda: find("mnist", "square", "full"), "merit='square'"),
+    "an experiment of another profile": (lambda: find("mnist", "identity", "quick"), "profile quick", "dataset=digits"),
     "an unknown profile": (lambda: find("mnist", "identity", "fast"), "profile 'fast'"),
 })  # fmt: skip
 door("paper", {

@@ -132,6 +132,7 @@ door("eigenproblem", {
     "rows of unequal lengths": (lambda: gevp([[1, 2], [3]], [[1, 2], [3]]), "a has", "unequal lengths"),
     "masked values": (lambda: gevp(NUMBERS, np.ma.masked_less(NUMBERS, 3)), "b has", "masked"),
     "a sparse matrix": (lambda: gevp(sparse.csr_array(NUMBERS), NUMBERS), "a is sparse"),
+    "other widths": (lambda: gevp(NUMBERS, LEFT), "(6, 2)", "(N, d)"),
     "the centring is a word": (lambda: gevp(NUMBERS, NUMBERS, centred="no"), "centred='no'"),
 })  # fmt: skip
 door("discriminant analysis", {
@@ -146,6 +147,13 @@ door("discriminant analysis", {
     "infinity": (lambda: lda(holding(np.inf), [0, 0, 0, 1, 1, 1]), "X[3, 1]", "inf"),
     "frequencies of another sum": (lambda: SampledLDA(3, [0.5, 0.6]), "priors", "[0.5, 0.6]"),
     "half a row to draw from": (lambda: SampledLDA(3, [0.5, 0.5], 0.5), "n_samples", "0.5"),
+    "labels as indicators": (lambda: lda(NUMBERS, np.eye(2)[[0, 1] * 3]), "y.argmax(axis=1)"),
+    "no label": (lambda: lda(NUMBERS, np.array(["a", "a", "b", None, "b", "b"])), "y[3]", "None"),
+    "a class of one sample, by name": (lambda: lda(NUMBERS, ["a"] * 5 + ["b"]), "class 'b'", "single sample"),
+    "the frequency of one class": (lambda: SampledLDA(2, [1.0]), "priors", "two or more"),
+    "a frequency of zero": (lambda: SampledLDA(2, [1.0, 0.0]), "priors", "positive"),
+    "frequencies in two dimensions": (lambda: SampledLDA(2, [[0.5, 0.5]]), "priors", "one per class"),
+    "the number of rows is NaN": (lambda: SampledLDA(2, [0.5, 0.5], np.nan), "n_samples", "nan"),
     "batches of one row": (lambda: go(data=labelled()[0], problem=labelled()[1], X0=np.ones((1, 4, 1)), batch_size=1),
         "batch_size", "1"),
 })  # fmt: skip
