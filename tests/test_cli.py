@@ -1,5 +1,4 @@
 import os
-import re
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
@@ -145,16 +144,6 @@ def test_the_verdict_on_a_run_is_a_summary_and_a_file_with_every_number(call, fo
     path = folders / "records" / "verdicts.csv"
     assert f"Every number: {path};" in out and len(pd.read_csv(path)) == 192
     assert "| MNIST, identity merit | CDFSG and CDFSG-Ada | 80 |" in (folders / "root" / "README.md").read_text()
-
-
-def test_a_damaged_record_is_named_and_its_block_run_again(call, folders):
-    call("run", "--jobs", "1")
-    victim = sorted((folders / "runs").iterdir())[0]
-    victim.write_bytes(victim.read_bytes()[:100])
-    status, _, err = call("run", "--jobs", "1")
-    assert status == 0 and f"{victim} does not end with a checksum" in err and "its job is run again" in err
-    assert re.search(r"\b1 of \d jobs to run", err)  # of which stage the job is depends on its key
-    assert "jobs to run" not in call("run", "--jobs", "1")[2]
 
 
 @pytest.mark.parametrize("command", ["run", "verdict", "notebooks", "report", "reproduce", "quick"])

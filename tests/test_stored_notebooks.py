@@ -17,28 +17,15 @@ def stored(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_code_cell_has_been_run(name):
+def test_a_notebook_has_been_run_draws_inside_ends_with_a_check_and_keeps_no_trace_of_the_machine(name):
     cells = stored(name)
+    outputs = [out for cell in cells for out in cell.outputs]
     assert all(cell.execution_count for cell in cells)
-    assert not [out for cell in cells for out in cell.outputs if out.output_type == "error"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_pictures_are_drawn_inside_whatever_the_environment_says(name):
-    cells = stored(name)
+    assert "error" not in {out.output_type for out in outputs}
     assert cells[0].source.startswith("%matplotlib inline\n")
-    assert any("image/png" in out.get("data", {}) for cell in cells for out in cell.outputs)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_ends_with_a_check_that_raises(name):
-    cells = stored(name)
+    assert any("image/png" in out.get("data", {}) for out in outputs)
     assert re.search(r"^( *assert |(summaries|cost)\.check|    raise AssertionError)", cells[-1].source, re.MULTILINE)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_trace_of_the_machine_is_stored(name):
-    texts = "".join(out.get("text", "") for cell in stored(name) for out in cell.outputs)
+    texts = "".join(out.get("text", "") for out in outputs)
     assert str(ROOT) not in texts and not re.search(r"0x[0-9a-f]{6}", texts)
 
 

@@ -1,8 +1,5 @@
 import os
 import re
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +7,6 @@ import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
-from cdfsg.files import ROOT
 from cdfsg.paper import distribute, records, run
 from cdfsg.paper.compute import compute, key_of, solver_of
 from cdfsg.paper.experiments import Job
@@ -186,51 +182,6 @@ def test_an_experiment_runs_at_the_settings_that_its_tuning_runs_select(tmp_path
     assert set(runs["key"]) == keys == {path.stem for path in tmp_path.iterdir()}
     assert {"tuning", "reported", "trace", "timing"} == set(runs["role"])
     assert set(runs[runs["role"] == "timing"]["lanes"]) == {1}
-
-
-DIE = """
-import os, signal, sys
-from pathlib import Path
-from cdfsg.paper import distribute, run
-from tests.paper.test_run import JOBS
-
-def die(*_):
-    global count
-    count += 1
-    if count == 3:
-        os.killpg(0, signal.SIGKILL)
-    return plain(*_)
-
-count, jobs = 0, int(sys.argv[2])
-where, name = (os, "replace") if jobs == 1 else (distribute.Progress, "report")
-plain = getattr(where, name)
-setattr(where, name, die)
-run.run_jobs(JOBS, Path(sys.argv[1]), jobs)
-"""
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_run_killed_midway_loses_nothing_finished_and_resumes_to_the_same_records(tmp_path, computed, jobs):
-    # With one process the kill comes between writing the third record and giving it its name, with two after
-    # the third job was reported, while the workers have others under way.
-    folder = tmp_path / "killed"
-    done = subprocess.run(
-        [sys.executable, "-c", DIE, str(folder), str(jobs)],
-        cwd=ROOT,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        start_new_session=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    finished = {path: path.stat().st_mtime_ns for path in folder.glob("*.csv")}
-    assert (len(finished) == 2) if jobs == 1 else (len(finished) >= 3)
-    assert all(len(records.read([path])) == JOB.lanes for path in finished)
-    resumed = run_jobs(JOBS, folder, 1)
-    assert len(computed) == len(JOBS) - len(finished)
-    assert {path: path.stat().st_mtime_ns for path in finished} == finished
-    assert_same(resumed, run_jobs(JOBS, tmp_path / "whole", 1))
 
 
 def test_progress_is_whole_lines_on_stderr_that_say_what_is_left(tmp_path, capfd, monkeypatch):

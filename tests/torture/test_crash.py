@@ -67,8 +67,9 @@ def differences(expected, found):
 
 
 @pytest.mark.case("kills: at random moments, tiny")
-def test_a_small_storm_of_kills_changes_no_record(tmp_path, tally):
-    assert crash(tmp_path, tally, "storm", tmp_path, "tiny", 5, 1, True, 1) == 5
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_small_storm_of_kills_changes_no_record(tmp_path, tally, jobs):
+    assert crash(tmp_path, tally, "storm", tmp_path, "tiny", 5, jobs, True, 1) == 5
 
 
 @pytest.mark.case("kills: before and after every write")

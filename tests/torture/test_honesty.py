@@ -44,33 +44,8 @@ MUTANTS = {
     "penalty: a sign in the dissolving factor": Mutant(
         "cdfsg/penalty.py", "(3 * eye_like(C) - C) / 2", "(3 * eye_like(C) + C) / 2", ("tests/test_penalty.py",)
     ),
-    "penalty: the printed constant in the barrier": Mutant(
-        "cdfsg/penalty.py", "np.trace(C @ (C @ C - 3 * eye_like(C)))", "np.trace(C @ (C @ C - eye_like(C)))",
-        ("tests/test_penalty.py",),
-    ),
     "solver: a sign in the tracker": Mutant(
         "cdfsg/solvers/cdfsg.py", "+ (state.C - C_old)", "- (state.C - C_old)", ("tests/solvers/test_steps.py",)
-    ),
-    "solver: a factor in Landing's direction": Mutant(
-        "cdfsg/solvers/landing.py", "(u.mT @ ZU / 2)", "(u.mT @ ZU)", ("tests/solvers/test_steps.py",)
-    ),
-    "solver: a sign in RSG+": Mutant(
-        "cdfsg/solvers/rsg_plus.py", "R = -(AQ.mT @ other)", "R = AQ.mT @ other",
-        ("tests/solvers/test_steps.py",),
-    ),
-    "problem: a factor in the minibatch gradient": Mutant(
-        "cdfsg/problems.py", "2 / l * float", "1 / l * float", ("tests/test_problems.py",)
-    ),
-    "merit: Huber's line a little too low": Mutant(
-        "cdfsg/merits/huber.py", "(np.abs(t) - self.mu / 2)", "(np.abs(t) - self.mu)",
-        ("tests/test_problems.py", "tests/test_boundaries.py"),
-    ),
-    "metric: Fval with the sign of a maximum": Mutant(
-        "cdfsg/metrics.py", '-np.einsum("ij,ijlr->l"', 'np.einsum("ij,ijlr->l"', ("tests/test_metrics.py",)
-    ),
-    "metric: the violation in another norm": Mutant(
-        "cdfsg/metrics.py", "C - eye_like(C), axis=(-2, -1))", "C - eye_like(C), 2, axis=(-2, -1))",
-        ("tests/test_metrics.py",),
     ),
     "data: n-MNIST's noise half a decibel stronger": Mutant(
         "cdfsg/datasets/nmnist.py", "with_noise(chunk, 9.5,", "with_noise(chunk, 9.0,",

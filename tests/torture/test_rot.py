@@ -11,11 +11,9 @@ import pytest
 
 from cdfsg import __main__ as cli
 from cdfsg import checksums
-from cdfsg.datasets import load, nmnist
-from cdfsg.datasets.download import DownloadError, Source, data_dir, obtain
-from cdfsg.datasets.mnist import CHECKSUM, FILE
+from cdfsg.datasets.download import DownloadError, Source, obtain
 from cdfsg.files import FIGURES, NOTEBOOKS, PAPER, RECORDS, Damaged
-from cdfsg.paper import archive, compute, records, run
+from cdfsg.paper import archive, run
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.report import figures, notebooks, pages, site, summaries
@@ -193,14 +191,6 @@ def test_a_command_on_damaged_records_ends_with_their_name_and_writes_nothing(co
     assert {path: path.read_bytes() for path in copied.rglob("*") if path.is_file() and path.name != "lock"} == before
 
 
-@pytest.mark.case("rot: columns of a later version")
-def test_records_of_a_later_version_are_refused_with_the_column(copied):
-    path = copied / "records" / "mnist-identity.csv"
-    checksums.write(path, pd.read_csv(path).assign(momentum=0.5).to_csv(index=False))
-    with pytest.raises(Damaged, match=r"mnist-identity\.csv .*with momentum, which this version does not know"):
-        archive.runs_of(EXPERIMENT)
-
-
 @pytest.mark.case("rot: cached records of blocks")
 def test_a_damaged_job_is_named_and_run_again_to_the_same_numbers(tmp_path, monkeypatch, tally, capsys):
     monkeypatch.setattr(run, "compute", lambda job: fake(job, key=key_of(job), pcc=0.3))
@@ -237,57 +227,3 @@ def test_a_damaged_download_is_fetched_anew_or_refused(tmp_path, monkeypatch, ta
         tally.count(str(path) in told)
         if kind not in ("folder", "unreadable"):
             tally.count(obtain("x", checksum, [Source("a mirror", lambda: good)]).read_bytes() == good)
-
-
-@pytest.mark.torture
-@pytest.mark.case("rot: downloaded files")
-def test_a_damaged_mnist_is_never_used(tmp_path, monkeypatch, tally):
-    source = data_dir() / FILE
-    if not source.exists():
-        pytest.skip(f"{data_dir()} has no {FILE}; make data fetches it")
-    monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path))
-    for kind in ("flip 1", "flip 2", "last byte gone", "empty"):
-        shutil.copy(source, tmp_path / FILE)
-        damage(tmp_path / FILE, kind)
-        with pytest.raises(DownloadError, match=FILE):
-            obtain(FILE, CHECKSUM, [])
-        tally.count(True)
-
-
-@pytest.mark.torture
-@pytest.mark.case("rot: downloaded files")
-def test_a_damaged_nmnist_is_made_anew_and_the_damage_is_told(tmp_path, monkeypatch, tally, capfd):
-    sources = [data_dir() / FILE, data_dir() / nmnist.CACHE]
-    if not all(source.exists() for source in sources):
-        pytest.skip(f"{data_dir()} lacks one of {', '.join(source.name for source in sources)}; make data fetches them")
-    monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path))
-    (tmp_path / FILE).symlink_to(sources[0].resolve())
-    for kind in ("flip 1", "cut", "empty"):
-        shutil.copy(sources[1], tmp_path / nmnist.CACHE)
-        damage(tmp_path / nmnist.CACHE, kind)
-        found = nmnist.load_nmnist().data
-        nmnist.verify(found.data.cast("B"), nmnist.CHECKSUM)
-        tally.count(f"{tmp_path / nmnist.CACHE} is damaged" in capfd.readouterr().err)
-
-
-@pytest.mark.case("rot: kept covariances")
-def test_a_damaged_covariance_is_made_anew_and_no_record_sees_it(tmp_path, monkeypatch, tally, capfd):
-    monkeypatch.setattr(compute, "KEPT", tmp_path)
-    views = load("digits")
-    covariance = compute._kept("covariance", views, lambda views: views.covariance)
-    (path,) = tmp_path.iterdir()
-    whole = path.read_bytes()
-    for kind in ("flip 1", "flip 2", "flip 3", "cut", "last byte gone", "empty"):
-        heal(path, whole)
-        damage(path, kind)
-        again = compute._kept("covariance", views, lambda views: views.covariance)
-        tally.count((again == covariance).all() and str(path) in capfd.readouterr().err)
-
-
-@pytest.mark.case("rot: records with a row twice")
-def test_a_row_twice_is_refused_even_with_a_right_checksum(tmp_path):
-    frame = fake(TINY.jobs()[0])
-    for twice in (pd.concat([frame, frame]), pd.concat([frame, frame.tail(1)]), pd.concat([frame[:-1], frame[:1]])):
-        records.write(twice, tmp_path / "a.csv")
-        with pytest.raises(Damaged, match="has a row twice"):
-            records.read([tmp_path / "a.csv"])
