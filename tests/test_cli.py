@@ -199,10 +199,6 @@ def test_the_data_command_names_each_data_set(call, monkeypatch):
     assert f"scikit-learn's bundled digits (sklearn.datasets), {digits.CHECKSUM}\n" in out
 
 
-def test_the_full_profile_is_the_papers_table():
-    assert experiments.find("mnist", "identity", "full").table == "ta:pcctimemn"
-
-
 def test_an_interruption_is_answered_with_how_to_go_on(capsys, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

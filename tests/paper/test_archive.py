@@ -64,23 +64,6 @@ def test_curves_that_are_missing_are_missed_too(folders, complete):
         archive.runs_of(EXPERIMENT)
 
 
-def test_verdicts_without_any_records_say_how_to_make_them():
-    with pytest.raises(FileNotFoundError, match="make reproduce"):
-        verdicts.write()
-
-
-def test_the_verdicts_are_written_as_they_are_returned(folders, complete):
-    archive.publish(EXPERIMENT, {"": complete})
-    table = verdicts.write()
-    assert len(table) == 192
-    found = pd.read_csv(
-        folders / "records" / "verdicts.csv", keep_default_na=False, na_values={"reported": [""]}
-    )
-    assert list(found.columns) == list(table.columns)
-    for name in ("verdict", "flag", "solver", "quantity", "runs"):
-        assert list(found[name]) == list(table[name])
-
-
 def test_a_rerun_that_changes_no_number_changes_no_file_but_the_times(folders):
     runs = fake(*TINY.jobs())
     archive.publish(TINY, {"": runs})

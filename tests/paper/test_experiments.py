@@ -36,13 +36,10 @@ def jobs_of(experiment):
     return experiment.jobs(planned(selected(experiment)))
 
 
-def test_the_grid_is_the_eighteen_points_of_the_paper():
+def test_the_grid_is_the_eighteen_points_of_the_paper_and_competitors_have_as_many():
     s1, s2 = (1 / 2, 1 / 4, 1 / 8), (0.1, 0.01, 0.001, 0.5, 0.05, 0.005)
     assert len(GRID) == 18 and set(GRID) == {(a, b) for a in s1 for b in s2}
     assert entry_of("CDFSG").grid == entry_of("CDFSG-Ada").grid == GRID
-
-
-def test_landing_and_rsg_plus_are_tuned_on_as_many_points():
     assert len(set(entry_of("Landing").grid)) == len(set(entry_of("RSG+").grid)) == 18
     assert RSG_PLUS_PUBLISHED in entry_of("RSG+").grid
 
@@ -66,14 +63,6 @@ def test_no_tuning_run_shares_a_seed_with_a_run_that_is_shown(experiment):
     assert seeds(True) and not seeds(True) & seeds(False)
 
 
-def test_rsg_plus_can_run_at_every_batch_size_of_an_experiment(experiment):
-    assert [(size, p) for size in experiment.batch_sizes for p in experiment.ps if size % p] == []
-
-
-def test_the_figure_panels_are_at_a_batch_size_of_the_experiment(experiment):
-    assert experiment.trace_batch_size in experiment.batch_sizes
-
-
 def test_every_solver_is_tuned_on_its_grid_and_competitors_are_shown_at_given_settings(experiment):
     without_plan = experiment.jobs()
     assert {job.solver for job in without_plan if job.role == "tuning"} == set(experiment.solvers)
@@ -88,11 +77,6 @@ def test_every_solver_is_tuned_on_its_grid_and_competitors_are_shown_at_given_se
     assert ENTRIES["Landing"].given == {"fixed": (0.01, 2.0), "authors": (0.16, 0.5)}
     assert ENTRIES["RSG+"].given == dict.fromkeys(("file", "permuted"), RSG_PLUS_PUBLISHED)
     assert ("RSG+" in experiment.solvers) == (experiment.measure == "pcc")  # it is a method for two views
-
-
-def test_no_two_jobs_are_the_same_work(experiment):
-    blocks = jobs_of(experiment)
-    assert len(set(blocks)) == len(blocks)
 
 
 def waiting(experiment, plan):
@@ -165,12 +149,3 @@ def test_curves_under_every_penalty_parameter_are_at_the_settings_selected_for_t
 def test_an_experiment_is_found_by_data_set_merit_and_profile():
     assert find("digits", "identity", "quick") is QUICK
     assert find("mnist", "identity", "full") is EXPERIMENTS["ta:pcctimemn"]
-
-
-def test_a_job_describes_itself_in_a_line(experiment):
-    for job in jobs_of(experiment):
-        words = job.describe()
-        assert (
-            f"{job.solver} {job.role}/{job.variant}, {job.lanes} lane" in words and "\n" not in words
-        )
-        assert words.endswith("lane") == (job.lanes == 1)

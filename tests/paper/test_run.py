@@ -56,18 +56,6 @@ def test_a_block_gives_one_row_per_start_and_setting_with_what_identifies_it():
     assert frame[["eta", "omega"]].isna().all(axis=None) and frame["pcc"].is_unique
 
 
-def test_every_run_of_a_block_equals_the_run_alone():
-    crowd = compute(JOB)
-    alone = compute(replace(JOB, starts=(2,), settings=((0.25, 0.01),)))
-    different = {"lanes", "seconds", "key"}
-    for name in set(records.COLUMNS) - different:
-        value, expected = alone[name].iloc[0], crowd[name].iloc[3]
-        if isinstance(value, float):
-            np.testing.assert_allclose(value, expected, rtol=1e-3, atol=1e-6, err_msg=name)
-        else:
-            assert value == expected, name
-
-
 def test_the_data_order_the_start_and_the_kind_of_minibatch_decide_the_numbers_of_a_run():
     plain = compute(JOB)["pcc"]
     for change in (
@@ -137,13 +125,6 @@ def test_only_what_is_missing_is_computed_and_the_records_are_in_the_order_asked
     again = run_jobs(JOBS[:2], tmp_path, 1)
     assert len(computed) == 3
     pd.testing.assert_frame_equal(again, first, check_exact=True)
-
-
-def test_a_block_whose_file_was_deleted_is_computed_again_to_the_same_numbers(tmp_path, computed):
-    first = run_jobs(JOBS[:2], tmp_path, 1)
-    (tmp_path / f"{key_of(JOBS[1])}.csv").unlink()
-    assert_same(run_jobs(JOBS[:2], tmp_path, 1), first)
-    assert computed[2:] == [JOBS[1]]
 
 
 def test_a_block_that_fails_leaves_no_file_and_keeps_what_was_finished(tmp_path, monkeypatch):

@@ -30,17 +30,6 @@ def test_the_rule_averages_over_the_tuning_runs():
     assert select(runs) == {KEY: (0.25, 0.01)}
 
 
-def test_tuning_runs_of_several_files_count_as_one_cell():
-    runs = pd.concat(
-        [
-            cells(replace(TUNING, order=101, starts=(101,)), quality=[0.9, 0.8, 0.0]),
-            cells(replace(TUNING, order=102, starts=(102,)), quality=[0.5, 0.8, 0.0]),
-        ],
-        ignore_index=True,
-    )
-    assert select(runs) == {KEY: (0.25, 0.01)}
-
-
 def test_a_setting_with_one_diverged_run_is_out():
     runs = cells(quality=[0.99, 0.5, 0.4])
     runs.loc[0, ["status", "quality", "fea"]] = ["diverged", np.nan, np.nan]
@@ -83,11 +72,6 @@ def test_runs_that_are_shown_never_influence_the_selection(role):
     )
     assert select(pd.concat([shown, tuning], ignore_index=True)) == select(tuning) == {KEY: (0.25, 0.01)}
     assert select(shown) == {}
-
-
-def test_the_settings_come_back_as_the_solver_names_them():
-    landing = replace(TUNING, solver="Landing", settings=((0.1, 0.5), (0.01, 2.0)))
-    assert select(cells(landing, quality=[0.1, 0.2])) == {(100, 2, "Landing"): (0.01, 2.0)}
 
 
 def test_a_summary_has_mean_and_standard_deviation_of_each_cell():

@@ -47,12 +47,6 @@ def test_the_notebooks_are_listed_in_their_order_without_those_that_a_killed_exe
     assert names() == ["00_start", "tale"]
 
 
-def test_a_parameter_that_the_notebook_does_not_have_is_refused_with_those_it_has(folder):
-    with pytest.raises(ValueError, match=r"tale\.ipynb has no parameter wrod; it has count, word"):
-        execute("tale", {"wrod": "good"}, folder / "out.ipynb")
-    assert left(folder) == ["tale.ipynb"]
-
-
 def test_executed_twice_in_place_a_notebook_has_its_results_and_the_same_bytes(folder):
     path = folder / "tale.ipynb"
     assert execute("tale") == path and printed(path) == ["good 3\n"]

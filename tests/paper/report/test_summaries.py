@@ -90,16 +90,12 @@ def test_a_readme_without_the_marks_is_refused_with_the_lines_to_put_back(tmp_pa
         ({"status": "diverged"}, "no reported run ended"),
     ],
 )
-def test_records_that_are_not_sound_fail_the_check(complete, change, said):
+def test_records_that_are_not_sound_or_lack_a_verdict_fail_the_check(complete, change, said):
     good = complete.assign(pcc=1.0, pcc_post=1.0, pcc_orth=1.0, fea=0.0, fea_post=0.0, fea_orth=0.0)
     summaries.check(EXPERIMENT, verdicts(EXPERIMENT, good), good)
     bad = good.assign(**change)
     with pytest.raises(AssertionError, match=said):
         summaries.check(EXPERIMENT, verdicts(EXPERIMENT, bad), bad)
-
-
-def test_a_printed_number_without_a_verdict_fails_the_check(complete):
-    good = complete.assign(pcc=1.0, pcc_post=1.0, pcc_orth=1.0, fea=0.0, fea_post=0.0, fea_orth=0.0)
     with pytest.raises(AssertionError, match="not every printed number"):
         summaries.check(EXPERIMENT, verdicts(EXPERIMENT, good).iloc[1:], good)
 
