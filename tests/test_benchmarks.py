@@ -46,11 +46,6 @@ def test_a_part_of_the_benchmark_runs_and_writes_the_columns_that_are_published(
     assert found["machine"].nunique() == 1 and not found.isna().any(axis=None)
 
 
-def test_a_beginning_of_the_data_is_as_long_as_its_minibatches():
-    part = common.beginning(common.random_views(6, 100), steps=3, batch_size=20)
-    assert part.n_samples == 60 and part.batch_indices(20, 1).shape == (3, 20)
-
-
 def test_lanes_count_for_the_steps_in_which_they_are_alive():
     result = pd.Series({"stopped_at": pd.array([-1, 3, -1]).to_numpy(), "steps": 10})
     assert direct.lane_steps(result) == 10 + 3 + 10
@@ -61,17 +56,6 @@ def test_the_form_with_dense_matrices_and_the_engine_give_the_same_iterates(name
     monkeypatch.setattr(direct, "SETTINGS", dict.fromkeys(direct.SETTINGS, (0.5, 0.05)))
     apart = direct.agreement(name, load("synthetic"), steps=40)
     assert apart["float64"] < 1e-12 and apart["float32"] < 1e-4
-
-
-def test_the_dense_matrices_are_those_of_the_minibatch_alone():
-    views = load("synthetic")
-    moments = direct.DenseMoments(views, np.float64)
-    for begin in (0, 30):
-        Z = views.rows(np.arange(begin, begin + 30), np.float64)
-        M, S = moments.constraint_matrix(Z), moments.cross_covariance(Z)
-        left, right = views.slices
-        np.testing.assert_allclose(M + S, Z.T @ Z / 30, atol=1e-14)
-        assert not M[left, right].any() and not S[left, left].any() and not S[right, right].any()
 
 
 @pytest.mark.parametrize(
@@ -128,17 +112,6 @@ def test_the_comparison_of_two_folders_of_records_finds_what_differs_of_them_and
     assert list(found["verdicts"]["verdict_new"]) == ["another word"]
 
 
-def test_the_oldest_kernel_is_there_wherever_there_is_any_and_a_name_that_nobody_knows_is_not():
-    known = [kernel for kernel in kernels.KERNELS if kernels.has(kernel)]
-    assert not known or known[-1] == "Prescott"
-    assert not kernels.has("Abacus")
-
-
-def test_the_numerical_tests_and_notebooks_that_run_under_each_kernel_are_there():
-    paths = [*kernels.PARTS["tests"], kernels.PARTS["notebooks"][-1]]
-    assert [path for path in paths if not (ROOT / path).exists()] == []
-
-
 def test_a_part_that_fails_under_one_kernel_fails_the_command_and_shows_why(monkeypatch, capsys):
     def told(command, *, env, **_):
         bad = env["OPENBLAS_CORETYPE"] == "Nehalem" and "notebooks" in command
@@ -147,6 +120,8 @@ def test_a_part_that_fails_under_one_kernel_fails_the_command_and_shows_why(monk
     def lines():
         return [line.split(",")[0].split() for line in capsys.readouterr().out.splitlines() if line.strip()]
 
+    paths = [*kernels.PARTS["tests"], kernels.PARTS["notebooks"][-1]]
+    assert all((ROOT / path).exists() for path in paths) and not kernels.has("Abacus")
     monkeypatch.setattr(kernels.subprocess, "run", told)
     monkeypatch.setattr(kernels, "has", lambda kernel: kernel in ("Haswell", "Nehalem"))
     assert kernels.main(["--kernels", "Nehalem", "--parts", "tests"]) == 0

@@ -126,10 +126,9 @@ def test_minibatches_average_over_all_of_a_size_to_the_exact_gradient_and_constr
 @pytest.mark.parametrize("size", [2, 3])
 def test_rows_drawn_afresh_average_to_the_scatter_of_their_distribution(size):
     views, finite = make("lda", 8, 3)
-    problem = SampledLDA(3, finite.priors)
-    X = np.random.default_rng(1).standard_normal((1, 3, 2))
-    draws = itertools.product(range(8), repeat=size)
-    mean = np.mean([gradient(problem, views.rows(np.array(index), np.float64), X) for index in draws], axis=0)
+    problem, X = SampledLDA(3, finite.priors), np.random.default_rng(1).standard_normal((1, 3, 2))
+    batches = [views.rows(np.array(index), np.float64) for index in itertools.product(range(8), repeat=size)]
+    mean = np.mean([gradient(problem, Z, X) for Z in batches], axis=0)
     np.testing.assert_allclose(mean, -problem.pencil(views.covariance)[0] @ X, atol=1e-13)
 
 

@@ -41,12 +41,9 @@ def project():
     return tomllib.loads(text_of("pyproject.toml"))["project"]
 
 
-def test_docker_installs_the_lock_with_its_hashes_and_then_the_package_alone():
-    assert installs("\n".join(commands("Dockerfile"))) == [LOCKED, OURS]
-
-
-def test_the_makefile_installs_the_same():
-    text = text_of("Makefile").partition(".venv/ready:")[2].replace(" --disable-pip-version-check", "")
+@pytest.mark.parametrize("file", ["Dockerfile", "Makefile"])
+def test_docker_and_the_makefile_install_the_lock_with_its_hashes_and_then_the_package_alone(file):
+    text = "\n".join(commands(file)).rpartition(".venv/ready:")[2].replace(" --disable-pip-version-check", "")
     assert installs(text) == [LOCKED, OURS]
 
 
@@ -110,9 +107,6 @@ def test_a_workflow_runs_commands_that_make_help_lists(name):
     assert [step["run"] for step in workflow(name)["steps"] if "run" in step] == WORKFLOWS[name]
     listed = re.findall(r"^(\w+):.*## ", text_of("Makefile"), re.MULTILINE)
     assert set(WORKFLOWS[name]) <= {f"make {target}" for target in listed}
-
-
-def test_the_tests_run_by_the_command_of_the_readme():
     assert set(WORKFLOWS["test"]) <= set(re.findall(r"^(make \w+) +#", text_of("README.md"), re.MULTILINE))
 
 

@@ -43,7 +43,10 @@ def test_equal_content_is_left_alone_and_a_reader_does_not_see_a_file_change(tmp
 
 @pytest.mark.parametrize("step", ["fdopen", "chmod", "replace"])
 @pytest.mark.parametrize("old", ["old", None])
-@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EFBIG, "File too large"), KeyboardInterrupt()],
+)
 def test_a_write_that_fails_keeps_the_old_content_leaves_nothing_else_and_says_what_to_do(
     tmp_path, monkeypatch, step, old, error
 ):
@@ -54,7 +57,7 @@ def test_a_write_that_fails_keeps_the_old_content_leaves_nothing_else_and_says_w
     if old:
         write_atomically(path, old)
     monkeypatch.setattr(files.os, step, fail)
-    words = r"No space left on device: '.*file\.csv'; make room there, and the same command|^$"
+    words = r"(No space left on device|File too large): '.*file\.csv'; make room there, and the same command|^$"
     with pytest.raises(type(error), match=words):
         write_atomically(path, "new")
     assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == ([("file.csv", old)] if old else [])

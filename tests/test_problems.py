@@ -58,9 +58,7 @@ def test_the_hessian_leaves_a_remainder_of_second_order_in_the_gradient(name):
     rng = np.random.default_rng(2)
     X, D = rng.standard_normal((2, N, P)) / 2
     D *= 0.05  # no column crosses the kink of the Huber merit
-    slope = taylor_slope(
-        lambda t: np.linalg.norm(f.gradient(X + t * D) - f.gradient(X) - t * f.hessian(X, D)), 2
-    )
+    slope = taylor_slope(lambda t: np.linalg.norm(f.gradient(X + t * D) - f.gradient(X) - t * f.hessian(X, D)), 2)
     assert slope > 1.9
 
 

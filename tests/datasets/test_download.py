@@ -99,13 +99,11 @@ def test_a_download_that_is_cut_off_is_refused_with_its_length(serve, folder, se
     assert words in failed(http(serve(served, length=length))) and os.listdir(folder) == []
 
 
+HTML = b"<!DOCTYPE html><title>Log in to this network</title>"
+
+
 @pytest.mark.parametrize(
-    "served, transform",
-    [
-        (gzip.compress(os.urandom(9999))[:5000], gunzip),
-        (b"<!DOCTYPE html><title>Log in to this network</title>", bytes),
-        (b"<!DOCTYPE html><title>Log in to this network</title>", gunzip),
-    ],
+    "served, transform", [(gzip.compress(os.urandom(9999))[:5000], gunzip), (HTML, bytes), (HTML, gunzip)]
 )
 def test_a_cut_off_archive_or_a_page_of_html_falls_to_the_next_source(serve, folder, served, transform):
     assert obtain("x", MD5, [http(serve(served), transform), gives(GOOD)]).read_bytes() == GOOD

@@ -44,23 +44,13 @@ def test_the_surrogate_is_the_same_bytes_on_each_machine_and_says_what_it_is(sur
     assert hashlib.sha256(surrogate.data).hexdigest() == expected
 
 
-def test_the_facts_are_those_of_the_real_labels_and_features():
-    first = [0.77, 0.64, 0.36, 0.34, 0.20, 0.18, 0.15, 0.14]
-    np.testing.assert_allclose(FACTS["prevalence"][:8], first, rtol=0, atol=0.005)
-    spectrum = [60.3, 20.3, 7.0, 3.8, 2.7, 2.5, 1.5, 1.2, 1.1]
-    np.testing.assert_allclose(FACTS["feature_spectrum"][:9], spectrum, rtol=0, atol=0.06)
-    correlations = [0.648, 0.564, 0.475, 0.364, 0.357, 0.310, 0.288, 0.264, 0.258, 0.210]
-    np.testing.assert_allclose(FACTS["canonical_correlations"][:10], correlations, rtol=0, atol=6e-4)
-    assert [len(FACTS[key]) for key in ("prevalence", "feature_spectrum", "canonical_correlations")] == [101, 120, 101]
-    assert sum(size for size, _ in FACTS["groups"]) == 101
-
-
 def test_the_surrogate_has_the_statistics_that_it_is_said_to_have(surrogate):
     features, labels = parts(surrogate)
     assert np.unique(labels).tolist() == [0, 1] and round(float(labels.sum()) / 43900, 3) == 4.373
     np.testing.assert_allclose(labels.mean(axis=0), FACTS["prevalence"], rtol=0, atol=0.51 / 43900)
     found = canonical_correlations(surrogate.covariance, surrogate.sizes)
     np.testing.assert_allclose(found, FACTS["canonical_correlations"], rtol=0, atol=2e-4)
+    np.testing.assert_allclose(found[:5], [0.648, 0.564, 0.475, 0.364, 0.357], rtol=0, atol=1e-3)
     np.testing.assert_allclose(correlation_spectrum(features), FACTS["feature_spectrum"], rtol=4e-4)
     real = [4.741, 3.087, 2.622, 2.465, 2.244, 2.180, 2.102, 1.989, 1.920, 1.881]
     np.testing.assert_allclose(correlation_spectrum(labels)[:10], real, rtol=0.01)
@@ -240,8 +230,6 @@ def test_without_the_package_mirrors_files_of_other_values_are_derived_in_other_
     check(load_mediamill(), other, "derived")
     assert os.environ["CDFSG_MEDIAMILL"] == str(data_dir())
     assert "is not the original Mediamill: the checksum of its values is sha256:" in capfd.readouterr().err
-    monkeypatch.setattr(mediamill, "http", None)
-    check(load_mediamill(), other, "derived")
 
 
 # --- our own file ---
@@ -440,12 +428,6 @@ def test_a_download_that_is_not_mediamill_is_not_placed(stand_in, rows, mirror, 
     load_mediamill()
     assert stand_in and "Mediamill cannot be fetched" in capfd.readouterr().err
     assert os.listdir(data_dir()) == []
-
-
-def test_files_in_the_data_folder_that_are_not_mediamill_are_told_and_not_used(stand_in, rows, capfd):
-    place(data_dir(), *(part[:-1] for part in rows))
-    assert load_mediamill() is stand_in
-    assert f"{ROWS - 1} rows: expected {ROWS}" in capfd.readouterr().err
 
 
 # --- the original ---

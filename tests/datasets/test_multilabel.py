@@ -42,20 +42,12 @@ def test_a_libsvm_file_gives_dense_features_and_labels_packed_or_not(tmp_path, n
     "line, found",
     [
         ("5 1:1", "label 5 is out of range"),
-        ("-1 1:1", "label -1 is out of range"),
-        ("1,,2 1:1", "label '' is not a whole number"),
         ("cat 1:1", "label 'cat' is not a whole number"),
         ("1 0:1", "index 0 is out of range"),
-        ("1 5:1", "index 5 is out of range"),
-        ("1 1.5:1", "index '1.5' is not a whole number"),
         ("1 2:1 1:1", "the indices do not ascend"),
-        ("1 2:1 2:1", "the indices do not ascend"),
         ("1 2:x", "value 'x' is not a number"),
-        ("1 2:", "value '' is not a number"),
         ("1 2:nan", "value 'nan' is not a finite float32"),
-        ("1 2:1e39", "value '1e39' is not a finite float32"),
         ("1 2:1:1", "'2:1:1' is not index:value"),
-        ("1 2", "'2' is not index:value"),
         ("9223372036854775808 1:1", "label 9223372036854775808 is out of range"),
         ("1 9223372036854775808:1", "index 9223372036854775808 is out of range"),
         ("0_1 1:1", "label '0_1' is not a whole number"),
@@ -90,16 +82,13 @@ def test_a_file_that_is_empty_cut_off_absurd_or_no_text_is_refused_by_name(tmp_p
         read(tmp_path / name, *((4, 5) if read is read_svm else (2, 2)))
 
 
-def test_an_arff_file_gives_numeric_attributes_as_features_and_binary_ones_as_labels(tmp_path):
+def test_an_arff_file_gives_numeric_attributes_as_features_and_binary_ones_as_labels_in_any_order(tmp_path):
     features, labels = read_arff(written(tmp_path / "x.arff", ARFF), 2, 2)
     np.testing.assert_array_equal(features, np.float32([[0.5, -0.2], [0, 0.25], [0, 0]]))
     np.testing.assert_array_equal(labels, [[0, 1], [1, 0], [0, 0]])
     assert features.dtype == np.float32 and labels.dtype == np.uint8
-
-
-def test_an_arff_file_may_have_the_labels_first(tmp_path):
-    text = "@relation r\n@attribute y {0,1}\n@attribute a numeric\n@data\n1,0.5\n"
-    features, labels = read_arff(written(tmp_path / "x.arff", text), 1, 1)
+    turned = "@relation r\n@attribute y {0,1}\n@attribute a numeric\n@data\n1,0.5\n"
+    features, labels = read_arff(written(tmp_path / "y.arff", turned), 1, 1)
     assert features.tolist() == [[0.5]] and labels.tolist() == [[1]]
 
 
@@ -107,12 +96,9 @@ def test_an_arff_file_may_have_the_labels_first(tmp_path):
     "row, found",
     [
         ("0.5,1,0", "3 values"),
-        ("0.5,1,0,1,0", "5 values"),
         ("0.5,x,0,1", "value 'x' is not a number"),
-        ("0.5,?,0,1", "value '?' is not a number"),
         ("0.5,inf,0,1", "value 'inf' is not a finite float32"),
         ("0.5,1,2,1", "label 2"),
-        ("0.5,1,0.5,1", "label 0.5"),
         ("{0 1, 4 1}", "position 4 is out of range"),
         ("{0 1, 1}", "not all entries are 'position value'"),
         ("{0 1", "no closing brace"),

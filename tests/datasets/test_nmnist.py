@@ -36,16 +36,11 @@ PRINTED = [[0.0000, 0.0754, 0.1883], [0.0754, 0.3215, 0.0754], [0.1883, 0.0754, 
     [(5, 15, DOCUMENTED), (3, 45, PRINTED), (1, 0, [[1]]), (4, 0, [[0.125, 0.25, 0.25, 0.25, 0.125]]),
      (9, 0, [[1 / 9] * 9])],
 )  # fmt: skip
-def test_the_motion_kernel_is_what_matlab_documents_or_prints(length, degrees, expected):
-    np.testing.assert_allclose(motion_kernel(length, degrees), expected, rtol=0, atol=5e-5)
-
-
-@pytest.mark.parametrize("length, degrees", [(5, 15), (7.5, 30), (9, 80), (1, 0)])
-def test_a_motion_kernel_sums_to_1_and_is_the_same_upside_down(length, degrees):
+def test_the_motion_kernel_is_what_matlab_documents_or_prints_and_sums_to_1(length, degrees, expected):
     kernel = motion_kernel(length, degrees)
+    np.testing.assert_allclose(kernel, expected, rtol=0, atol=5e-5)
     np.testing.assert_allclose(kernel.sum(), 1, rtol=1e-14)
     np.testing.assert_allclose(kernel, np.rot90(kernel, 2), rtol=0, atol=1e-16)
-    assert (kernel >= 0).all()
 
 
 @pytest.mark.parametrize("length, degrees", [(0.5, 15), (5, 90), (5, -1), (np.nan, 0)])
@@ -187,12 +182,6 @@ def cache():
     return data_dir() / nmnist.CACHE
 
 
-def test_the_cache_is_an_npy_file_and_nothing_else_is_left(few):
-    np.testing.assert_array_equal(load_nmnist().data, few)
-    np.testing.assert_array_equal(np.load(cache()), few)
-    assert os.listdir(data_dir()) == [nmnist.CACHE]
-
-
 DAMAGES = {
     "one bit": lambda content: flip(content, -5),
     "cut off": lambda content: content[:-1],
@@ -207,6 +196,8 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_cache_is_told_and_made_anew(few, damage, capfd):
     load_nmnist()
+    assert os.listdir(data_dir()) == [nmnist.CACHE]
+    np.testing.assert_array_equal(np.load(cache()), few)
     whole = cache().read_bytes()
     cache().write_bytes(DAMAGES[damage](whole))
     capfd.readouterr()
@@ -272,8 +263,6 @@ IMAGES = np.zeros((40, 784), np.uint8)
         ({"test_x": IMAGES}, "no train_x: expected uint8"),
         ({"train_x": IMAGES, "train_y": np.eye(10)[np.arange(1, 41) % 10]}, "train_y differs .*the same row order"),
         ({"train_x": IMAGES, "train_y": np.zeros((10, 40))}, r"train_y is of shape \(10, 40\): expected a row"),
-        (b"", "not a MATLAB file that can be read"),
-        (b"no MATLAB file", "not a MATLAB file that can be read"),
         (b"\x00" * 500, "not a MATLAB file that can be read"),
     ],
 )

@@ -9,23 +9,12 @@ from cdfsg.paper.records import COLUMNS, SETTINGS
 from cdfsg.solvers import SOLVERS
 
 TINY = Experiment(
-    table="",
-    dataset="digits",
-    merit="identity",
-    measure="pcc",
-    batch_sizes=(100,),
-    ps=(2,),
-    solvers=("CDFSG", "Landing", "RSG+"),
-    trace_batch_size=100,
-    starts=(1, 2),
-    tuning_seeds=((101, 101),),
-)
+    table="", dataset="digits", merit="identity", measure="pcc", batch_sizes=(100,), ps=(2,),
+    solvers=("CDFSG", "Landing", "RSG+"), trace_batch_size=100, starts=(1, 2), tuning_seeds=((101, 101),),
+)  # fmt: skip
 """All the pipeline in a second."""
 
-JOB = Job(
-    "digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 101, (101, 102), ((0.5, 0.1), (0.25, 0.01))
-)
-
+JOB = Job("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 101, (101, 102), ((0.5, 0.1), (0.25, 0.01)))
 
 
 def planned(chosen, treatments=()):

@@ -2,15 +2,7 @@ import pytest
 
 from cdfsg.paper import protocols
 from cdfsg.paper.experiments import EXPERIMENTS, QUICK, Plan, find
-from cdfsg.paper.protocols import (
-    ENTRIES,
-    GRID,
-    OURS,
-    RSG_PLUS_PUBLISHED,
-    TREATMENTS,
-    Protocol,
-    entry_of,
-)
+from cdfsg.paper.protocols import ENTRIES, GRID, OURS, RSG_PLUS_PUBLISHED, TREATMENTS, Protocol, entry_of
 from tests.paper.fakes import planned
 
 ALL = [*EXPERIMENTS.values(), QUICK]

@@ -15,9 +15,7 @@ from cdfsg.paper.run import run_experiment, run_jobs
 from cdfsg.paper.select import plan, select
 from tests.paper.fakes import TINY
 
-JOB = Job(
-    "digits", "identity", 100, 2, "CDFSG", "reported", "grid", 1, (1, 2), ((0.5, 0.02), (0.25, 0.01))
-)
+JOB = Job("digits", "identity", 100, 2, "CDFSG", "reported", "grid", 1, (1, 2), ((0.5, 0.02), (0.25, 0.01)))
 JOBS = [replace(JOB, order=order) for order in range(1, 21)]
 
 
@@ -59,7 +57,10 @@ def test_a_block_gives_one_row_per_start_and_setting_with_what_identifies_it():
 def test_the_data_order_the_start_and_the_kind_of_minibatch_decide_the_numbers_of_a_run():
     plain = compute(JOB)["pcc"]
     for change in (
-        {"order": 2}, {"starts": (3, 4)}, {"protocol": Protocol(shared=True)}, {"protocol": Protocol(beta=0.5)}
+        {"order": 2},
+        {"starts": (3, 4)},
+        {"protocol": Protocol(shared=True)},
+        {"protocol": Protocol(beta=0.5)},
     ):
         assert not np.isclose(compute(replace(JOB, **change))["pcc"], plain, rtol=1e-6).any()
 
@@ -73,9 +74,7 @@ def test_records_keep_the_exact_feasibility_before_and_after_each_post_processin
 
 
 @pytest.mark.parametrize("solver, setting", [("CDFSG", (0.5, 50.0)), ("Landing", (50.0, 2.0))])
-def test_a_run_that_diverges_says_so_has_no_metrics_and_does_not_touch_its_neighbours(
-    solver, setting, numpy_raises
-):
+def test_a_run_that_diverges_says_so_has_no_metrics_and_does_not_touch_its_neighbours(solver, setting, numpy_raises):
     good = {"CDFSG": (0.5, 0.02), "Landing": (0.05, 1.0)}[solver]
     frame = compute(replace(JOB, solver=solver, starts=(1,), settings=(setting, good)))
     assert list(frame["status"]) == ["diverged", "done"]
@@ -101,9 +100,7 @@ def test_a_run_that_ends_too_far_from_the_constraint_has_diverged_though_it_was_
 def test_rsg_plus_has_neither_a_feasibility_nor_a_post_processing():
     frame = compute(replace(JOB, solver="RSG+", settings=((0.1, 0.01),), variant="file", order=None))
     assert set(frame["status"]) == {"done"} and frame[["pcc", "pcc_paired", "fval"]].notna().all(axis=None)
-    assert (
-        frame[["fea", "pcc_post", "fea_post", "fval_post", "fea_orth", "order", "s1"]].isna().all(axis=None)
-    )
+    assert frame[["fea", "pcc_post", "fea_post", "fval_post", "fea_orth", "order", "s1"]].isna().all(axis=None)
 
 
 def test_a_curve_goes_from_the_start_to_the_end_of_the_pass_and_ends_at_the_runs_result():
@@ -175,10 +172,7 @@ def test_progress_is_whole_lines_on_stderr_that_say_what_is_left(tmp_path, capfd
     assert head == "3 of 3 jobs to run"
     assert [line[:8].strip() for line in lines] == ["[  1/3]", "[  2/3]", "[  3/3]"]
     for line in lines:
-        assert (
-            re.fullmatch(r"\[ *\d/3\] +\d+ s, about +\d+ s left: (.*), \d+\.\d s", line)[1]
-            == JOB.describe()
-        )
+        assert re.fullmatch(r"\[ *\d/3\] +\d+ s, about +\d+ s left: (.*), \d+\.\d s", line)[1] == JOB.describe()
     left = [int(re.search(r"about +(\d+) s left", line)[1]) for line in lines]
     assert left[0] > left[-1] == 0
 

@@ -53,9 +53,7 @@ def test_nothing_is_selected_where_no_setting_is_eligible():
 
 def test_the_order_of_the_rows_does_not_matter():
     rng = np.random.default_rng(0)
-    jobs = [
-        replace(TUNING, p=p, solver=solver) for p in (2, 4) for solver in ("CDFSG", "CDFSG-Ada", "Landing")
-    ]
+    jobs = [replace(TUNING, p=p, solver=solver) for p in (2, 4) for solver in ("CDFSG", "CDFSG-Ada", "Landing")]
     runs = fake(*jobs)
     runs = runs.assign(quality=rng.uniform(size=len(runs)), fea=rng.uniform(0, 1.2, size=len(runs)))
     expected = select(runs)
@@ -67,9 +65,7 @@ def test_the_order_of_the_rows_does_not_matter():
 @pytest.mark.parametrize("role", ["reported", "trace", "timing"])
 def test_runs_that_are_shown_never_influence_the_selection(role):
     tuning = cells(quality=[0.5, 0.6, 0.4])
-    shown = cells(
-        replace(TUNING, role=role, order=1, starts=(1, 2)), quality=[0.9, 0.0, 0.0], fea=[0.0, 2.0, 0.0]
-    )
+    shown = cells(replace(TUNING, role=role, order=1, starts=(1, 2)), quality=[0.9, 0.0, 0.0], fea=[0.0, 2.0, 0.0])
     assert select(pd.concat([shown, tuning], ignore_index=True)) == select(tuning) == {KEY: (0.25, 0.01)}
     assert select(shown) == {}
 

@@ -263,21 +263,16 @@ def test_whole_numbers_stored_in_any_type_give_the_same_numbers_bit_by_bit_in_do
     np.testing.assert_array_equal(block(cell, views=stored_as(kind, cell)).X, whole(cell).X)
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.float32, np.float64])
-@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.dataset == "digits" and cell.tight], ids=str)
-def test_whole_numbers_stored_in_any_type_give_nearly_the_same_in_single_precision(cell, kind, whole):
-    views, expected = load("digits"), whole(cell).X
-    found = block(cell, views=stored_as(kind, cell), dtype=np.float32).X
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(captured(found, views), captured(expected, views), rtol=SINGLE)
-
-
-@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.dataset == "synthetic" and cell.tight], ids=str)
-def test_other_numbers_stored_in_single_precision_give_nearly_the_same(cell, whole):
-    views, expected = load("synthetic"), whole(cell).X
-    found = block(cell, views=stored_as(np.float32, cell)).X
-    assert found.dtype == np.float64 and (found != expected).any()
-    np.testing.assert_allclose(captured(found, views), captured(expected, views), rtol=SINGLE)
+@pytest.mark.parametrize("dataset, stored", [("digits", kind) for kind in (np.uint8, np.float32, np.float64)] +
+                         [("synthetic", np.float32)])  # fmt: skip
+@pytest.mark.parametrize("solver", STEP)
+@pytest.mark.parametrize("merit", ["identity", "huber"])
+def test_data_and_runs_in_single_precision_give_nearly_the_same(dataset, stored, solver, merit, whole):
+    cell, views = Cell(solver, dataset, merit), load(dataset)
+    dtype = np.float32 if dataset == "digits" else np.float64
+    found = block(cell, views=stored_as(stored, cell), dtype=dtype).X
+    assert found.dtype == dtype and (found != whole(cell).X).any()
+    np.testing.assert_allclose(captured(found, views), captured(whole(cell).X, views), rtol=SINGLE)
 
 
 @pytest.mark.parametrize("cell", [cell for cell in CELLS if not cell.limit and cell.merit == "identity"], ids=str)

@@ -26,7 +26,7 @@ from cdfsg.datasets.mediamill_files import read_npz
 from cdfsg.datasets.packages import package_source
 from cdfsg.files import NOTEBOOKS, write_atomically
 from cdfsg.paper.report import notebooks
-from tests.datasets.builders import hub_wheel, tarred, zipped
+from tests.datasets.builders import hub_wheel, zipped
 
 PACKAGE = Path(cdfsg.__file__).parent
 GOOD = b"the right bytes"
@@ -209,15 +209,6 @@ def test_an_npz_file_whose_members_lead_elsewhere_writes_nothing(tally, tmp_path
         with pytest.raises(ValueError, match="features is not in the archive"):
             read_npz(tmp_path / "x.npz")
         tally.count(tree(tmp_path) == before)
-
-
-@pytest.mark.case("safety: archives with paths that lead elsewhere")
-def test_a_tar_archive_in_place_of_a_file_is_not_unpacked(tmp_path, folder):
-    packed = tarred([(name, b"pwned") for name in EVIL])
-    before = tree(tmp_path)
-    with pytest.raises(DownloadError):
-        obtain("x", MD5, [Source("mirror", lambda: mnist._gunzip_served(packed))])
-    assert tree(tmp_path) - before == {folder} and os.listdir(folder) == []
 
 
 # --- temporary files -------------------------------------------------------------------------------------

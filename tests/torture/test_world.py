@@ -5,7 +5,6 @@ Either the command works, or it says in a sentence what to do, leaves nothing ha
 
 import contextlib
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -158,20 +157,6 @@ def test_a_download_onto_a_full_disk_says_so_and_leaves_nothing(small_disk):
     assert os.listdir(small_disk) == ["x"]
 
 
-def small_files():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
-
-
-@pytest.mark.case("world: a full disk")
-@pytest.mark.torture
-def test_a_limit_on_the_size_of_files_is_told_like_a_full_disk(tmp_path):
-    code = f"import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n{GUARDED}"
-    done = python("-c", code, CDFSG_CACHE_DIR=str(tmp_path), limit=small_files)
-    assert in_words(done, "File too large", str(tmp_path), "make room there"), done.stderr
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert python("-c", code, CDFSG_CACHE_DIR=str(tmp_path)).returncode == 0
-
-
 # --- a read-only checkout --------------------------------------------------------------------------------
 
 
@@ -247,8 +232,7 @@ QUICK_SCENES = ("a path with a space and an umlaut",)
     "scene",
     [
         pytest.param(
-            scene,
-            marks=[pytest.mark.torture] * (scene not in QUICK_SCENES) + [LINUX] * ("limit" in SCENES[scene]),
+            scene, marks=[pytest.mark.torture] * (scene not in QUICK_SCENES) + [LINUX] * ("limit" in SCENES[scene])
         )
         for scene in SCENES
     ],
@@ -287,10 +271,6 @@ def test_the_makefile_works_in_a_path_with_a_space_and_an_umlaut(tally, odd):
 # --- little memory ---------------------------------------------------------------------------------------
 
 
-def little(megabytes):
-    return lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
-
-
 STARVED = """
 import resource, sys
 from cdfsg import __main__ as cli
@@ -317,11 +297,3 @@ def test_with_little_memory_a_run_ends_well_or_in_words_and_does_not_hang(tmp_pa
     assert not list(tmp_path.rglob("*.tmp"))
     done = python("-c", STARVED, "4096", jobs, CDFSG_CACHE_DIR=str(tmp_path))
     assert done.returncode == 0 and len(list((tmp_path / "runs").glob("*.csv"))) == 2, done.stderr
-
-
-@pytest.mark.case("world: little memory")
-@LINUX
-@pytest.mark.torture
-def test_a_limit_below_what_python_needs_ends_at_once(tmp_path):
-    done = cdfsg("status", limit=little(60))
-    assert done.returncode != 0

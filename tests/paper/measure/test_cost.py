@@ -1,4 +1,3 @@
-import tracemalloc
 from collections import Counter
 from math import prod
 
@@ -152,19 +151,6 @@ def test_no_n_by_n_matrix_is_ever_formed_and_one_would_be_seen():
     for name in TALL:
         assert sum(memory(FORMS[name](), 3000, 10, 2).values()) < 3000**2 / 20
     assert memory(Careless(), 600, 10, 2)["extra"] >= 600**2
-
-
-def test_what_else_is_traced_does_not_enter():
-    alone = memory(CDFSG(), 200, 5, 3)
-    tracemalloc.start()
-    try:
-        kept = np.ones(10_000)
-        np.ones(1_000_000)  # the peak of the trace, freed at once
-        among = memory(CDFSG(), 200, 5, 3)
-        assert tracemalloc.is_tracing() and len(kept) == 10_000
-    finally:
-        tracemalloc.stop()
-    assert among["state"] == alone["state"] and abs(among["extra"] - alone["extra"]) < 3000
 
 
 def test_the_published_memory_is_that_of_this_code_and_grows_no_faster_than_n():

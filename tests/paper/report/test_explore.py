@@ -96,7 +96,6 @@ def test_a_shared_minibatch_gives_other_numbers_and_another_seed_too():
         assert abs(other["fea"].iloc[-1] / given["fea"].iloc[-1] - 1) > 1e-3
 
 
-
 def test_a_run_that_is_stopped_has_all_its_points_before_the_stop(views):
     table = trace(beta=0.1, points=20, **FAR)
     (stop,) = set(table["stopped_at"])

@@ -12,7 +12,6 @@ from cdfsg.paper.report.figures import (
     SERIES,
     STYLE,
     VERDICT_COLOURS,
-    compact,
     finish,
     lines,
     png,
@@ -98,12 +97,6 @@ def test_the_numbers_beside_a_picture_are_the_plotted_ones(tmp_path):
     found = pd.read_csv(tmp_path / "curves.csv")
     pd.testing.assert_frame_equal(found, trace_bands(traces(ps=(2,))), check_dtype=False, rtol=1e-5)
     assert b"\r" not in (tmp_path / "curves.csv").read_bytes()
-
-
-def test_places_are_rounded_to_hundredths_and_nothing_else_is_changed():
-    path = '<path id="C0_0_0a1b2c3d4e" d="M 1.23456 0.0123456 \nL 12.3456789 -3.14159 \nz\n" style="opacity: 0.2"/>'
-    assert compact(path) == '<path id="C0_0_0a1b2c3d4e" d="M 1.23 0.0123  L 12.35 -3.14  z " style="opacity: 0.2"/>'
-    assert compact(compact(path)) == compact(path)
 
 
 def test_what_another_processor_rounds_otherwise_changes_no_byte(tmp_path):

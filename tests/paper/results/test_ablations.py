@@ -17,9 +17,7 @@ def ablated_of(experiment, settings=(0.5, 0.1), **numbers):
         (size, p, solver): settings
         for size in experiment.batch_sizes for p in experiment.ps for solver in ("CDFSG", "CDFSG-Ada")
     }  # fmt: skip
-    jobs = [
-        *experiment.jobs(planned(chosen, experiment.treatments), "ablations"),
-    ]
+    jobs = [*experiment.jobs(planned(chosen, experiment.treatments), "ablations")]
     runs = fake(*jobs, **numbers)
     picked = (runs["s1"] == settings[0]) & (runs["s2"] == settings[1])
     runs.loc[(runs["role"] == "tuning") & ~picked, "quality"] = 0.1

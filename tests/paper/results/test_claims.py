@@ -66,9 +66,7 @@ def test_times_are_compared_as_a_multiple_where_both_were_measured(runs):
     runs.loc[at(runs, role="timing", solver="RSG+"), "seconds"] = 2.0
     assert not failing(claims.time_at_most(claim, EXPERIMENT, runs))
     runs.loc[at(runs, role="timing", solver="CDFSG", p=5, batch_size=20), "seconds"] = 1.01
-    assert failing(claims.time_at_most(claim, EXPERIMENT, runs)) == [
-        "mnist-identity, l = 20, p = 5, CDFSG / RSG+ file"
-    ]
+    assert failing(claims.time_at_most(claim, EXPERIMENT, runs)) == ["mnist-identity, l = 20, p = 5, CDFSG / RSG+ file"]
 
 
 @pytest.mark.parametrize("worst", [0.8, np.nan])
@@ -121,8 +119,7 @@ def test_every_claim_names_a_test_that_finds_instances(monkeypatch, runs):
     monkeypatch.setattr(archive, "exists", lambda experiment: experiment is EXPERIMENT)
     monkeypatch.setattr(archive, "runs_of", lambda experiment: runs)
     curves = pd.concat(
-        [fake(job) for job in EXPERIMENT.jobs(planned({(100, 5, "CDFSG"): CHOSEN}), "betas")],
-        ignore_index=True,
+        [fake(job) for job in EXPERIMENT.jobs(planned({(100, 5, "CDFSG"): CHOSEN}), "betas")], ignore_index=True
     )
     monkeypatch.setattr(archive, "more", lambda experiment, what: curves)
     table = claims.ledger()

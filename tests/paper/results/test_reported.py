@@ -50,9 +50,7 @@ def test_the_cells_of_an_experiment_are_its_data_its_merit_its_sizes_and_its_sol
         cells = load_table(table)
         assert experiment.table == table
         assert set(cells["dataset"]) == {experiment.dataset} and set(cells["merit"]) == {experiment.merit}
-        assert set(cells["batch_size"]) == set(experiment.batch_sizes) and set(cells["p"]) == set(
-            experiment.ps
-        )
+        assert set(cells["batch_size"]) == set(experiment.batch_sizes) and set(cells["p"]) == set(experiment.ps)
         assert set(cells["solver"]) == set(experiment.solvers)
 
 
