@@ -92,12 +92,3 @@ def test_a_solver_of_one_file_and_its_registration_is_held_to_the_contract(copy)
     chosen = "Fourth-order and (reaches or alone or callback)"
     out = python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/solvers/test_solvers.py", "-k", chosen)
     assert "3 passed" in out
-
-
-def test_a_solver_that_the_paper_does_not_have_leaves_the_keys_of_the_others_as_they_are(copy):
-    code = """
-from cdfsg.paper.compute import key_of
-from cdfsg.paper.experiments import QUICK
-print([key_of(job) for job in QUICK.jobs() if job.solver != "Fourth-order"])
-"""
-    assert python(copy, "-c", code) == python(ROOT, "-c", code)

@@ -401,14 +401,6 @@ def test_without_the_files_the_surrogate_is_used_and_nothing_is_tried_again_by_t
     assert len(stand_in) == 2 and capfd.readouterr().err == ""
 
 
-def test_a_data_folder_that_takes_no_file_is_told_before_anything_is_fetched(stand_in, tmp_path, monkeypatch, capfd):
-    (tmp_path / "raw").write_text("in the way")
-    monkeypatch.setattr(mediamill, "PACKAGE", Source("never", lambda: pytest.fail("it was asked")))
-    assert load_mediamill() is stand_in
-    (line,) = capfd.readouterr().err.splitlines()
-    assert "Mediamill cannot be fetched (cannot write to the data folder" in line and "a surrogate" in line
-
-
 def test_a_mirror_that_is_silent_is_given_up_soon_and_asked_for_one_file_only(stand_in, monkeypatch, capfd):
     monkeypatch.setattr(mediamill, "TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:

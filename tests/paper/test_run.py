@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from cdfsg.paper import distribute, records, run
-from cdfsg.paper.compute import compute, key_of, solver_of
+from cdfsg.paper.compute import compute, key_of
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.protocols import Protocol
 from cdfsg.paper.run import run_experiment, run_jobs
@@ -200,13 +200,6 @@ def test_on_raw_data_the_problem_is_that_of_the_raw_moments_and_pcc_still_that_o
     assert (raw["fval"] / plain["fval"] > 2).all() and raw["pcc"].between(0, 1).all()
     np.testing.assert_allclose(raw["pcc_orth"], raw["pcc"], rtol=1e-6)
     assert set(raw["key"]) != set(plain["key"])
-
-
-def test_constants_of_a_job_reach_its_solver():
-    job = replace(JOB, solver="CDFSG-Ada", protocol=Protocol(constants=(("epsilon", 0.5), ("eta1", 0.0))))
-    solver = solver_of(job)
-    assert (solver.beta, solver.epsilon, solver.eta1, solver.eta2) == (0.1, 0.5, 0.0, 0.999)
-    assert not hasattr(solver_of(replace(JOB, solver="Landing")), "beta")
 
 
 def test_ablations_are_selected_anew_and_run_at_what_was_selected(tmp_path):

@@ -10,7 +10,6 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -24,8 +23,6 @@ from tests.paper.fakes import TINY
 EXPERIMENTS = {
     "tiny": TINY,
     "digits": experiments.QUICK,
-    # One block size and one solver, so that it takes seconds.
-    "mnist": replace(TINY, dataset="mnist", batch_sizes=(200,), ps=(5,), solvers=("CDFSG",), trace_batch_size=200),
 }
 STEPS = 6
 """Kills in the time of an undisturbed run, on average; what was finished stays, so a run takes about so many tries."""

@@ -13,8 +13,6 @@ import pandas as pd
 import pytest
 
 from cdfsg import checksums
-from cdfsg.datasets.download import data_dir
-from cdfsg.datasets.mnist import FILE
 from cdfsg.files import ROOT
 from cdfsg.paper import records
 from tests.torture.crashing import command, environment
@@ -89,14 +87,6 @@ def test_a_storm_of_kills_on_digits_changes_no_record(tmp_path, tally, jobs, kil
 @pytest.mark.case("kills: at random moments, the workers go on")
 def test_a_kill_of_the_command_alone_changes_no_record_though_its_workers_live_on(tmp_path, tally):
     assert crash(tmp_path, tally, "storm", tmp_path, "tiny", 5, 2, False, 3) == 5
-
-
-@pytest.mark.torture
-@pytest.mark.case("kills: at random moments, MNIST")
-def test_a_storm_of_kills_on_mnist_changes_no_record(tmp_path, tally):
-    if not (data_dir() / FILE).exists():
-        pytest.skip(f"{data_dir()} has no {FILE}; make data fetches it")
-    assert crash(tmp_path, tally, "storm", tmp_path, "mnist", 5, 1, True, 4) == 5
 
 
 SHOW_TIMES = {"quick/40_gcca.ipynb", *(f"quick/digits-identity-times.{kind}" for kind in ("csv", "svg", "png"))}

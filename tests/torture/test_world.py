@@ -146,17 +146,6 @@ print(obtain("x", "md5:" + hashlib.md5(data).hexdigest(), [Source("mirror", lamb
 """
 
 
-@pytest.mark.case("world: a full disk")
-def test_a_download_onto_a_full_disk_says_so_and_leaves_nothing(small_disk):
-    filler = fill(small_disk)
-    done = python("-c", DOWNLOAD, CDFSG_DATA_DIR=str(small_disk))
-    assert "DownloadError: cannot write" in done.stderr and "CDFSG_DATA_DIR" in done.stderr
-    assert os.listdir(small_disk) == ["filler"]
-    filler.unlink()
-    assert python("-c", DOWNLOAD, CDFSG_DATA_DIR=str(small_disk)).returncode == 0
-    assert os.listdir(small_disk) == ["x"]
-
-
 # --- a read-only checkout --------------------------------------------------------------------------------
 
 

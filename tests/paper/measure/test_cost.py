@@ -164,12 +164,6 @@ def test_the_published_memory_is_that_of_this_code_and_grows_no_faster_than_n():
     assert len(growth) == 2 and growth[["state", "peak"]].to_numpy().max() < 1.01
 
 
-def test_missing_records_are_named_with_the_remedy(tmp_path, monkeypatch):
-    monkeypatch.setattr(cost, "RECORDS", tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"cost-memory\.csv is missing; make it with: python -m cdfsg run"):
-        cost.read_memory()
-
-
 @pytest.mark.parametrize(
     "spoil, words",
     [

@@ -124,12 +124,6 @@ def test_publishing_one_data_set_leaves_the_others_alone(tmp_path):
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == both
 
 
-def test_missing_records_are_named_with_the_remedy(tmp_path, monkeypatch):
-    monkeypatch.setattr(data_table, "RECORDS", tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"datasets\.csv is missing; make it with: python -m cdfsg run"):
-        data_table.read("datasets")
-
-
 @pytest.mark.parametrize("name", ["mediamill", "mnist"])
 def test_the_published_facts_are_those_of_the_data(name, datasets, views):
     some = here(name)

@@ -114,14 +114,6 @@ def test_a_stored_picture_gives_way_only_to_one_that_looks_different(tmp_path, s
     assert Image.open(io.BytesIO(base64.b64decode(first))).mode == "P"
 
 
-def test_a_panel_is_stored_as_its_picture_since_a_widget_needs_its_kernel():
-    data = {notebooks.WIDGET: {"model_id": "abc"}, "image/png": "AAAA", "text/plain": "A panel"}
-    outputs = [nbformat.v4.new_output("execute_result", data=data), nbformat.v4.new_output("stream", text="abc")]
-    clean = scrub(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)]))
-    assert clean.cells[0].outputs[0].data == {"image/png": "AAAA", "text/plain": "A panel"}
-    assert clean.cells[0].outputs[1].text == "abc"
-
-
 @pytest.mark.parametrize("name", ["00_start", "70_explore"])
 def test_a_notebook_that_jupyterlab_saved_is_read_as_the_one_that_was_stored(name, tmp_path):
     path = NOTEBOOKS / f"{name}.ipynb"
