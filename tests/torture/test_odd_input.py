@@ -46,27 +46,28 @@ def agrees(name, data, p, batch_size=10, **settings):
     return lane
 
 
+SIZES = {"p = n": ((4, 3), 7), "p above n_i": ((4, 3), 5), "one column per view": ((1, 1), 1),
+         "one column per view, p = n": ((1, 1), 2), "a view of one column": ((1, 6), 1),
+         "p = n, three views": ((3, 2, 4), 9)}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", JOINT)
-@pytest.mark.parametrize(
-    "sizes, p", [((4, 3), 7), ((4, 3), 5), ((1, 1), 1), ((1, 1), 2), ((1, 6), 1), ((3, 2, 4), 9)],
-    ids=["p = n", "p above n_i", "one column per view", "one column per view, p = n", "a view of one column",
-         "p = n, three views"],
-)  # fmt: skip
-def test_as_many_columns_as_rows_and_views_of_one_column_give_the_numbers_of_the_plain_formulas(name, sizes, p):
+@pytest.mark.parametrize("case", SIZES)
+def test_as_many_columns_as_rows_and_views_of_one_column_give_the_numbers_of_the_plain_formulas(name, case):
+    sizes, p = SIZES[case]
     agrees(name, make_views(60, sizes, (0.7,), seed=2), p)
 
 
 @pytest.mark.parametrize("name", JOINT)
 @pytest.mark.parametrize("batch_size", [1, 59, 60], ids=["one row", "all but one", "all rows"])
 def test_batches_of_one_row_and_of_all_give_the_numbers_of_the_plain_formulas(name, batch_size):
-    step = {"s2": 0.01} if name == "CDFSG" else {"eta": 0.002} if name == "Landing" else {}
-    lane = agrees(name, make_views(60, (4, 3), (0.7,), seed=2), 2, batch_size, **step)
-    assert lane.steps == 60 // batch_size
+    step = {"CDFSG": {"s2": 0.01}, "Landing": {"eta": 0.002}}.get(name, {})
+    assert agrees(name, small(), 2, batch_size, **step).steps == 60 // batch_size
 
 
 @pytest.mark.parametrize("b", [1.0, 1.5])
 def test_a_tracker_with_b_of_one_and_above_gives_the_numbers_of_the_plain_formulas(b):
-    agrees("CDFSG", make_views(60, (4, 3), (0.7,), seed=2), 2, s1=0.05 / b, s2=0.05)
+    agrees("CDFSG", small(), 2, s1=0.05 / b, s2=0.05)
 
 
 def test_a_tracker_that_cannot_be_stable_stops_its_lane_and_not_its_neighbour():
@@ -111,19 +112,15 @@ def test_data_that_are_constant_altogether_move_nothing_and_have_no_correlation(
     np.testing.assert_array_equal(metrics.canonical_correlations(data.covariance, data.sizes), 0)
 
 
-def test_one_column_per_view_has_the_correlation_of_two_columns():
+def test_one_column_per_view_has_the_correlation_of_two_columns_and_the_same_data_twice_have_one():
     x, y = np.random.default_rng(0).normal(size=(2, 50))
     data = views(np.stack([x, y + 0.3 * x], axis=1), (1, 1))
     expected = abs(np.corrcoef(data.data.T)[0, 1])
     np.testing.assert_allclose(metrics.canonical_correlations(data.covariance, (1, 1)), [expected])
     K = metrics.cross_moments(go("Landing", data, p=1).X, data.covariance, (1, 1))
     np.testing.assert_allclose(metrics.tcc(K), expected)
-
-
-def test_the_same_data_as_two_views_are_correlated_by_one():
-    some = np.random.default_rng(0).normal(size=(50, 3))
-    data = views(np.hstack([some, some]), (3, 3))
-    np.testing.assert_allclose(metrics.canonical_correlations(data.covariance, (3, 3)), 1)
+    same = views(np.hstack([data.data, data.data]), (2, 2))
+    np.testing.assert_allclose(metrics.canonical_correlations(same.covariance, (2, 2)), 1)
 
 
 KINDS = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", ">f8", ">u2"]

@@ -173,17 +173,6 @@ def test_a_mutated_libsvm_file_is_refused_or_read_as_it_stands(fuzz, rows, tmp_p
 
 
 @FEW_OR_MANY
-@pytest.mark.case("parsers: mutated LIBSVM, packed")
-def test_a_mutated_packed_libsvm_file_is_refused_or_read_unharmed(fuzz, rows, tmp_path):
-    def check(content):
-        found = parsed(read_svm, tmp_path / "x.svm.bz2", content, FEATURES, LABELS, ROWS)
-        if found is not None:  # bzip2 has checksums: what it accepts is the file, or nothing of it was harmed
-            np.testing.assert_array_equal(found[0], rows[0][: len(found[0])])
-
-    fuzz(mutated(bz2.compress(svm(*rows))), check)
-
-
-@FEW_OR_MANY
 @pytest.mark.case("parsers: mutated ARFF")
 def test_a_mutated_arff_file_is_refused_or_read_to_numbers_that_are_written_and_read_again(fuzz, rows, tmp_path):
     def check(content):
@@ -237,28 +226,6 @@ def few_images(tmp_path, monkeypatch):
 
 
 @FEW_OR_MANY
-@pytest.mark.case("parsers: mutated IDX, plain and packed")
-def test_a_mutated_idx_file_is_never_used_plain_or_packed(fuzz, few_images, tmp_path, capfd):
-    def check(example):
-        name, content = example
-        for path in tmp_path.iterdir():
-            path.unlink()
-        (tmp_path / name).write_bytes(content)
-        try:
-            found = mnist.load_images().tobytes()
-        except DownloadError as error:
-            assert f"Get the file elsewhere and place it by hand as {tmp_path / mnist.FILE}" in str(error)
-        else:
-            assert found == few_images[16:]
-        capfd.readouterr()
-
-    # Dimensions up to 4294967295 are among the flips of the first 16 bytes.
-    plain = st.tuples(st.just(mnist.FILE), mutated(few_images[:64]).map(lambda head: head + few_images[64:]))
-    packed = st.tuples(st.just(f"{mnist.FILE}.gz"), mutated(gzip.compress(few_images)))
-    fuzz(st.one_of(plain, packed), check)
-
-
-@FEW_OR_MANY
 @pytest.mark.case("parsers: mutated pickle of the package")
 def test_a_mutated_pickle_gives_an_error_or_the_images_and_runs_nothing(fuzz, few_images, tmp_path, capfd):
     valid = hub_pickle(np.frombuffer(few_images, np.uint8, offset=16))
@@ -273,21 +240,6 @@ def test_a_mutated_pickle_gives_an_error_or_the_images_and_runs_nothing(fuzz, fe
 
     assert mnist._idx_from_hub(hub_wheel(valid)) == few_images
     fuzz(mutated(valid[:400]), check)
-
-
-@FEW_OR_MANY
-@pytest.mark.case("parsers: mutated cache of n-MNIST")
-def test_a_mutated_cache_of_nmnist_is_refused_or_is_the_data(fuzz, few_images, tmp_path, monkeypatch):
-    data = np.arange(3 * 3 * 784, dtype=np.uint32).astype(np.uint8).reshape(3, 3 * 784)
-    monkeypatch.setattr(nmnist, "CHECKSUM", "sha256:" + hashlib.sha256(data).hexdigest())
-    valid = npy(data)
-
-    def check(content):
-        (tmp_path / "x.npy").write_bytes(content)
-        with contextlib.suppress(ValueError):  # `load_nmnist` makes it anew
-            np.testing.assert_array_equal(nmnist._map(tmp_path / "x.npy"), data)
-
-    fuzz(mutated(valid[:128]).map(lambda head: head + valid[128:]), check)
 
 
 @pytest.fixture
