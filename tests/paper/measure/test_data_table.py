@@ -103,15 +103,6 @@ def test_a_printed_number_is_equal_or_differs(datasets, views):
     assert set(own["verdict"]) == {"differs"}
 
 
-def test_the_transcribed_table_has_every_view_and_sample_size():
-    table = data_table.read_paper_table()
-    cells = table[table["place"] == "ta:data"].groupby(["dataset", "quantity"]).size()
-    assert cells.to_dict() == {
-        ("mediamill", "features"): 2, ("mediamill", "samples"): 1, ("mnist", "features"): 2,
-        ("mnist", "samples"): 1, ("nmnist", "features"): 3, ("nmnist", "samples"): 1,
-    }  # fmt: skip
-
-
 def test_publishing_one_data_set_leaves_the_others_alone(tmp_path):
     data_table.publish(tmp_path, ("synthetic",))
     before = {path.name: path.read_text() for path in tmp_path.glob("*.csv")}

@@ -1,11 +1,9 @@
-import pandas as pd
 import pytest
 
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.report import summaries
 from cdfsg.paper.results.reported import INAPPLICABLE
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, verdicts
-from cdfsg.theory.statements import Recorded
 from tests.paper.results.test_verdicts import runs_of
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
@@ -39,29 +37,6 @@ def test_the_table_by_solver_counts_every_judged_number_once(complete):
         assert cells[0] == "ta:pcctimemn" and int(cells[2]) == len(rows)
         expected = [int((rows["verdict"] == word).sum()) for word in VERDICTS]
         assert [int(cell or 0) for cell in cells[3:]] == expected
-
-
-def test_the_overview_counts_every_comparable_number_once(complete):
-    table = verdicts(EXPERIMENT, complete)
-    compared = table[(table["verdict"] != "not-comparable") & (table["flag"] != INAPPLICABLE)]
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in summaries.overview(table).splitlines()[2:]]
-    assert [line[:2] for line in lines] == [
-        ["MNIST, identity merit", "CDFSG and CDFSG-Ada"], ["MNIST, identity merit", "competitors"],
-    ]  # fmt: skip
-    for line, solvers in zip(lines, (("CDFSG", "CDFSG-Ada"), ("Landing", "RSG+")), strict=True):
-        found = compared.loc[compared["solver"].isin(solvers), "verdict"]
-        counts = [int(cell or 0) for cell in line[2:]]
-        kinds = (["match", "better", "diverged-both"], ["worse", "diverged-ours"], ["diverged-paper"])
-        assert counts == [len(found), *(found.isin(kind).sum() for kind in kinds)]
-        assert sum(counts[1:]) == counts[0] > 0
-    assert counts[3] > 0
-
-
-def test_the_numbers_that_differ_are_counted_with_and_without_a_reason():
-    table = pd.DataFrame({"table": list("aabb"), "reason": ["norm", "norm; grid point", "unexplained", "norm"]})
-    said = summaries.reasons_in_short(table, pd.DataFrame({"table": ["a", "b"], "provenance": ["original", "derived"]}))
-    assert said.startswith("Of the 4 numbers") and "(2 on derived data)" in said
-    assert "\n3 may differ" in said and said.endswith("; 1 are unexplained.")
 
 
 def test_the_overview_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete):
@@ -98,10 +73,3 @@ def test_records_that_are_not_sound_or_lack_a_verdict_fail_the_check(complete, c
         summaries.check(EXPERIMENT, verdicts(EXPERIMENT, bad), bad)
     with pytest.raises(AssertionError, match="not every printed number"):
         summaries.check(EXPERIMENT, verdicts(EXPERIMENT, good).iloc[1:], good)
-
-
-def test_the_statements_of_the_theory_are_counted_by_their_verdict():
-    rows = [Recorded("a", "Section 1", "One.", "holds"), Recorded("b", "Section 2", "Two.", "false")]
-    assert summaries.theory(rows).splitlines() == [
-        "* 1 of 2: holds", "* 0 of 2: holds after a correction", "* 1 of 2: false",
-    ]  # fmt: skip
