@@ -87,8 +87,7 @@ def test_landing_fails_at_a_small_batch_size_where_a_run_diverges(runs):
 
 
 def test_consistency_over_beta_is_measured_from_the_papers_beta(monkeypatch, runs):
-    jobs = EXPERIMENT.jobs(planned({(100, 5, "CDFSG"): CHOSEN}), "betas")
-    curves = pd.concat([fake(job) for job in jobs], ignore_index=True)
+    curves = fake(*EXPERIMENT.jobs(planned({(100, 5, "CDFSG"): CHOSEN}), "betas"))
     monkeypatch.setattr(archive, "more", lambda experiment, what: curves)
     claim = {"loss": 0.03}
     assert not failing(claims.robust_to_beta(claim, EXPERIMENT, runs))
@@ -118,9 +117,7 @@ def test_the_verdict_on_a_claim_follows_from_counting(holds, of, words):
 def test_every_claim_names_a_test_that_finds_instances(monkeypatch, runs):
     monkeypatch.setattr(archive, "exists", lambda experiment: experiment is EXPERIMENT)
     monkeypatch.setattr(archive, "runs_of", lambda experiment: runs)
-    curves = pd.concat(
-        [fake(job) for job in EXPERIMENT.jobs(planned({(100, 5, "CDFSG"): CHOSEN}), "betas")], ignore_index=True
-    )
+    curves = fake(*EXPERIMENT.jobs(planned({(100, 5, "CDFSG"): CHOSEN}), "betas"))
     monkeypatch.setattr(archive, "more", lambda experiment, what: curves)
     table = claims.ledger()
     assert (table["of"] > 0).all() and table["says"].str.endswith(".").all() and not table["derived"].any()

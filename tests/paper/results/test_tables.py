@@ -14,7 +14,7 @@ from cdfsg.paper.results import tables
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA
 from tests.paper.fakes import TINY, fake, planned
-from tests.paper.results.test_verdicts import CHOSEN, at, runs_of
+from tests.paper.results.test_verdicts import CHOSEN, at, one, runs_of
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
 HERE = {"batch_size": 100, "p": 10, "solver": "CDFSG"}
@@ -29,23 +29,18 @@ def grid_point(runs, s1, s2):
     return at(runs, **HERE, role="reported", s1=s1, s2=s2)
 
 
-def only(table, **where):
-    (row,) = table[at(table, **where)].to_dict("records")
-    return row
-
-
 def test_the_selected_settings_are_listed_with_those_that_a_solver_has(runs):
     table = tables.selected(runs)
     assert len(table) == 4 * 2 * 4
-    assert only(table, **HERE)["s1"] == CHOSEN[0] and np.isnan(only(table, **HERE)["eta"])
-    assert only(table, **(HERE | {"solver": "Landing"}))["eta"] == 0.1
+    assert one(table, **HERE)["s1"] == CHOSEN[0] and np.isnan(one(table, **HERE)["eta"])
+    assert one(table, **(HERE | {"solver": "Landing"}))["eta"] == 0.1
 
 
 def test_the_trade_off_has_every_grid_point_with_one_selected_in_each_row_and_the_papers_beside(runs):
     table = tables.trade_off(EXPERIMENT, runs)
     assert len(table) == 4 * 2 * 2 * 18
     assert (table.groupby(["batch_size", "p", "solver"])["selected"].sum() == 1).all()
-    row = only(table, **HERE, selected=True)
+    row = one(table, **HERE, selected=True)
     assert (row["s1"], row["s2"]) == CHOSEN
     assert (row["reported_quality"], row["reported_fea"]) == (0.93, 0.2)  # the paper's table ta:pcctimemn
 
@@ -54,21 +49,21 @@ def test_landing_is_shown_three_ways_with_the_papers_numbers_and_its_dashes(runs
     runs.loc[at(runs, solver="Landing", variant="authors", batch_size=20), ["status", "quality"]] = "diverged", np.nan
     table = tables.landing_three_ways(EXPERIMENT, runs)
     assert len(table) == 4 * 2 * 3
-    row = only(table, batch_size=20, p=5, variant="authors")
+    row = one(table, batch_size=20, p=5, variant="authors")
     assert row["n_diverged"] == 10 and np.isnan(row["quality"]) and np.isnan(row["reported_quality"])
-    assert only(table, batch_size=100, p=5, variant="fixed")["reported_quality"] == 0.87
+    assert one(table, batch_size=100, p=5, variant="fixed")["reported_quality"] == 0.87
 
 
 def test_times_are_shown_as_multiples_of_cdfsg_in_the_same_place(runs):
     runs.loc[at(runs, solver="RSG+", role="timing", batch_size=50, p=5), "seconds"] = 3.0
-    row = only(tables.solver_times(EXPERIMENT, runs), batch_size=50, p=5, solver="RSG+")
+    row = one(tables.solver_times(EXPERIMENT, runs), batch_size=50, p=5, solver="RSG+")
     assert (row["seconds"], row["ratio"]) == (3.0, 3.0)
     assert row["reported_ratio"] == pytest.approx(31.84 / 1.77)  # the paper's seconds
 
 
 def test_the_exact_solver_stands_among_the_times_of_the_merit_that_it_solves(runs):
     exact = pd.DataFrame({"p": [5, 10], "seconds": [4.0, 5.0]})
-    row = only(tables.solver_times(EXPERIMENT, runs, exact), batch_size=50, p=10, solver=tables.EXACT)
+    row = one(tables.solver_times(EXPERIMENT, runs, exact), batch_size=50, p=10, solver=tables.EXACT)
     assert (row["seconds"], row["ratio"]) == (5.0, 5.0) and np.isnan(row["reported_seconds"])
     huber = EXPERIMENTS["ta:fvalmn"]
     assert tables.EXACT not in set(tables.solver_times(huber, runs_of(huber), exact)["solver"])
