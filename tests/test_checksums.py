@@ -42,24 +42,3 @@ def test_damage_to_a_file_or_to_the_list_is_told_with_the_name_and_the_remedy(tm
     with pytest.raises(expected, match=r"a\.csv") as refused:
         checksums.read(path, "do this")
     assert expected is FileNotFoundError or str(refused.value).endswith("; do this")
-
-
-@pytest.mark.parametrize("step", [1, 2, 3])
-def test_a_writer_stopped_at_any_of_its_steps_leaves_a_file_that_can_be_read(tmp_path, monkeypatch, step):
-    path = tmp_path / "a.csv"
-    checksums.write(path, "old")
-    left = iter(range(1, step + 1))
-    plain = os.replace
-
-    def die(*arguments):
-        if next(left) == step:
-            raise KeyboardInterrupt
-        plain(*arguments)
-
-    monkeypatch.setattr(os, "replace", die)
-    with pytest.raises(KeyboardInterrupt):
-        checksums.write(path, "new")
-    monkeypatch.undo()
-    assert checksums.read(path) == (b"old" if step < 3 else b"new")
-    checksums.write(path, "new")
-    assert checksums.read(path) == b"new" and len((tmp_path / checksums.LIST).read_text().splitlines()) == 1

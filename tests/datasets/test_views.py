@@ -146,14 +146,6 @@ def test_the_memory_of_a_pass_over_a_mapped_file_does_not_grow_with_the_file(tmp
     assert large - small < 50 * 90_000
 
 
-def test_the_covariance_of_a_mapped_file_is_that_of_the_same_data_in_memory(tmp_path):
-    data = np.random.default_rng(0).standard_normal((3000, 4)).astype(np.float32)
-    np.save(tmp_path / "data.npy", data)
-    views = make(np.load(tmp_path / "data.npy", mmap_mode="r"), (2, 2))
-    np.testing.assert_array_equal(views.covariance, make(data, (2, 2)).covariance)
-    np.testing.assert_array_equal(views.mean, make(data, (2, 2)).mean)
-
-
 def mapped_from(views):
     return getattr(views.data, "filename", None) or getattr(views.data.base, "filename", None)
 

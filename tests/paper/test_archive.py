@@ -52,16 +52,13 @@ def test_only_the_papers_own_experiments_are_published_in_the_repository(folders
 
 
 @pytest.mark.parametrize("experiment, make", [(EXPERIMENT, "make reproduce"), (TINY, "make quick")])
-def test_records_that_are_missing_are_named_with_the_command_that_makes_them(experiment, make):
+def test_records_that_are_missing_are_named_with_the_command_that_makes_them(folders, experiment, make):
     with pytest.raises(FileNotFoundError, match=rf"{experiment.name}\.csv is missing; make it with: {make}"):
         archive.runs_of(experiment)
-
-
-def test_curves_that_are_missing_are_missed_too(folders, complete):
-    archive.publish(EXPERIMENT, {"": complete})
-    (folders / "records" / "mnist-identity-curves.csv").unlink()
-    with pytest.raises(FileNotFoundError, match=r"mnist-identity-curves\.csv is missing"):
-        archive.runs_of(EXPERIMENT)
+    archive.publish(TINY, {"": fake(*TINY.jobs())})
+    (folders / "quick" / "records" / "digits-identity-curves.csv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"digits-identity-curves\.csv is missing"):
+        archive.runs_of(TINY)
 
 
 def test_a_rerun_that_changes_no_number_changes_no_file_but_the_times(folders):

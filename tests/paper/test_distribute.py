@@ -196,16 +196,15 @@ def test_a_scheduler_that_is_lost_ends_the_run_and_keeps_what_was_finished(tmp_p
     assert len(records.read((tmp_path / "runs").iterdir())) >= JOB.lanes
 
 
-def test_a_worker_with_several_threads_is_refused_with_how_to_start_it(scheduler, workers):
+def test_a_cluster_without_a_worker_or_with_several_threads_in_one_is_refused_with_how_to_start_it(
+    scheduler, workers, monkeypatch
+):
+    monkeypatch.setattr(distribute, "_PATIENCE", 1)
+    with pytest.raises(ValueError, match=f"no worker; .*dask worker {scheduler}"), distribute.cluster(scheduler):
+        pass
     workers("--nthreads", "2")
     words = "several threads: .*: 2}.* --nthreads 1 --nworkers"
     with pytest.raises(ValueError, match=words), distribute.cluster(scheduler):
-        pass
-
-
-def test_a_cluster_without_a_worker_is_refused_with_how_to_start_one(scheduler, monkeypatch):
-    monkeypatch.setattr(distribute, "_PATIENCE", 1)
-    with pytest.raises(ValueError, match=f"no worker; .*dask worker {scheduler}"), distribute.cluster(scheduler):
         pass
 
 

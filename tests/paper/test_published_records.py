@@ -121,15 +121,7 @@ def sample(experiment, published, seed):
 
     RSG+ is left out, whose near-singular jobs make differences in rounding grow. So are the other runs in which two
     processors differ by more than 1e-4, see the page on processors.
-
-    Returns
-    -------
-    suffix : str
-        Of the file's name.
-    job : Block
-        The run as a lane alone.
-    rows : DataFrame
-        What is published of it: one row, or one per point of a curve.
+    Returns the suffix of the file, the run as a lane alone, and its published rows.
     """
     files = list(files_of(experiment, published))
     suffix, runs, jobs = files[seed % len(files)]

@@ -128,13 +128,6 @@ def plant(copy, changed, file, place):
     changed(f"{folder}/{checksums.LIST}", "\n".join(lines) + "\n")
 
 
-def test_the_copy_is_what_is_tested(copy):
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
-    code = "import cdfsg; print(cdfsg.__file__)"
-    result = subprocess.run([sys.executable, "-c", code], cwd=copy, env=environment, capture_output=True, text=True)
-    assert result.stdout.strip() == str(copy / "cdfsg" / "__init__.py")
-
-
 @pytest.mark.parametrize("tests", sorted({mutant.tests for mutant in MUTANTS.values()}), ids=" ".join)
 def test_unchanged_the_same_tests_pass(copy, tests):
     failed, out = noticed(copy, *tests)

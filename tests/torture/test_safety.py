@@ -283,11 +283,6 @@ def test_the_parameters_of_the_stored_notebooks_choose_among_known_experiments(t
         assert re.findall(r"^(\w+) = ", parameters.source, re.MULTILINE) == ["dataset", "merit", "profile"]
         assert any("find(dataset, merit, profile)" in cell.source for cell in cells)
         tally.count(not faults(NOTEBOOKS / f"{name}.ipynb"))
-    for code in codes(str(tmp_path / "pwned")):
-        for arguments in ((code, "identity", "full"), ("mnist", code, "full"), ("mnist", "identity", code)):
-            with pytest.raises(ValueError, match="known"):
-                cli.experiments.find(*arguments)
-            tally.count(not (tmp_path / "pwned").exists())
 
 
 @pytest.mark.case("safety: code in arguments of commands")

@@ -135,13 +135,6 @@ def test_the_parts_of_a_step_sum_to_all_of_it():
         assert cost.total_of(sums, FORMULA, 784, size) == oracles + 10 * 784 * 100 + 1000
 
 
-@pytest.mark.parametrize("n, p", [(60, 3), (200, 7)])
-@pytest.mark.parametrize("name", TALL)
-def test_the_state_is_two_tall_matrices_or_four_with_the_moments(name, n, p):
-    # Beyond the paper's Y it keeps C, by which the engine sees divergence, and two step sizes per column.
-    assert memory(FORMS[name](), n, 5, p)["state"] == TALL[name] * n * p + 2 * p**2 + 2 * p
-
-
 def test_no_n_by_n_matrix_is_ever_formed_and_one_would_be_seen():
     class Careless(CDFSG):
         def direction(self, problem, samples, P, Y):

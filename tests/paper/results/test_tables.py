@@ -25,10 +25,6 @@ def runs():
     return runs_of()
 
 
-def grid_point(runs, s1, s2):
-    return at(runs, **HERE, role="reported", s1=s1, s2=s2)
-
-
 def test_the_selected_settings_are_listed_with_those_that_a_solver_has(runs):
     table = tables.selected(runs)
     assert len(table) == 4 * 2 * 4
