@@ -12,15 +12,19 @@ import pytest
 from cdfsg import checksums
 from cdfsg.datasets import DownloadError
 from cdfsg.files import RECORDS
+from cdfsg.merits import make_merit
 from cdfsg.paper import archive
-from cdfsg.paper.compute import compute, key_of, views_of
+from cdfsg.paper.compute import compute, evaluate, key_of, post_processings, solver_of, views_of
 from cdfsg.paper.exact import data_and_code
 from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.protocols import LANDING_FIXED
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.results import tables
 from cdfsg.paper.results.verdicts import verdicts
-from cdfsg.paper.select import METRICS, plan
+from cdfsg.paper.select import METRICS, plan, select
+from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
+from cdfsg.solvers.engine import initial_points, run
 
 PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if archive.exists(experiment)]
 
@@ -145,6 +149,38 @@ def test_a_published_run_that_changes_from_day_to_day_comes_out_again(experiment
     for name in METRICS:
         if name in expected and name in found:  # another processor is given twice what keeps a run off the list
             np.testing.assert_allclose(found[name], expected[name], rtol=2e-4, atol=2e-4, err_msg=f"{name}: {told}")
+
+
+@pytest.mark.parametrize("solver, variant", [("CDFSG", "grid"), ("CDFSG-Ada", "grid"), ("Landing", "fixed")])
+def test_published_runs_of_a_job_are_those_of_a_lane_alone_in_double_precision(
+    experiment, published, data, solver, variant
+):
+    chosen = select(published)
+    size = max(n for n in experiment.batch_sizes if solver == "Landing" or (n, 5, solver) in chosen)
+    place = {"role": "reported", "batch_size": size, "p": 5, "solver": solver, "variant": variant, "start": 1}
+    setting = LANDING_FIXED[variant] if solver == "Landing" else chosen[size, 5, solver]
+    place |= dict(zip(SOLVERS[solver].settings, setting, strict=True))
+    (expected,) = published[np.logical_and.reduce([published[k] == v for k, v in place.items()])].to_dict("records")
+    (job,) = [
+        b for b in experiment.jobs(plan(experiment, published))
+        if (b.role, b.batch_size, b.p, b.solver, b.variant) == ("reported", size, 5, solver, variant)
+    ]  # fmt: skip
+    method = solver_of(job)
+    result = run(
+        method,
+        SampledGCCA(data.sizes, make_merit(job.merit, job.protocol.mu)),
+        data,
+        initial_points(method, data.n_features, 5, (1,)),
+        {name: np.array([place[name]]) for name in method.settings},
+        size,
+        job.order,
+        dtype=np.float64,
+    )
+    post = post_processings(job, method, data, result.X, result.tracker)
+    (found,) = evaluate(job, method, data, result.X, post).to_dict("records")
+    assert found["status"] == expected["status"]
+    for name in METRICS:  # the job's run is in float32: its rounding, grown over the steps of a pass
+        np.testing.assert_allclose(found.get(name, np.nan), expected[name], atol=2e-3, err_msg=name)
 
 
 def test_the_published_verdicts_are_those_of_the_published_records():

@@ -1,5 +1,6 @@
 import os
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
+from cdfsg.files import ROOT
 from cdfsg.paper import distribute, records, run
 from cdfsg.paper.compute import compute, key_of
 from cdfsg.paper.experiments import Job
