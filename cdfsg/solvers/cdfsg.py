@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cdfsg.checks import require_positive, require_share
-from cdfsg.linalg import Array
+from cdfsg.linalg import Array, times
 from cdfsg.penalty import dissolving_factor, multiplier
 from cdfsg.problems import SampledProblem
 from cdfsg.solvers.engine import Settings, Solver, State
@@ -71,7 +71,8 @@ class CDFSG(Solver):
 
     def move(self, state: TrackingState) -> None:
         """``X_{k+1} = X_k - alpha_k D_k`` (eq:updatexoa)."""
-        state.X -= state.alpha * state.D
+        for X, D in _in_blocks(state.X, state.D):
+            X -= state.alpha * D
 
     def direction(self, problem: SampledProblem, samples: Array, P: Array, Y: Array) -> Array:
         """``W_{xi,theta}(X, Y) = G_xi Q(Y)' + M_theta X T`` (eq:updated), shape (lanes, n, p).
@@ -88,10 +89,12 @@ class CDFSG(Solver):
         """
         theta, xi = P[0], P[-1]
         Q = dissolving_factor(Y)
-        R = problem.raw_gradient(xi @ Q)  # G_xi = grad f_xi(X Q) = adjoint(xi, R)
+        R = problem.raw_gradient(times(xi, Q))  # G_xi = grad f_xi(X Q) = adjoint(xi, R)
         T = self.multiplier(xi.mT @ R, Y)  # X' G_xi = P_xi' R
-        M_part, G_part = problem.constraint_factor(theta) @ T, R @ Q.mT
-        return problem.adjoint(samples, np.stack([M_part, G_part] if len(samples) == 2 else [M_part + G_part]))
+        factors = np.zeros_like(P)
+        factors[-1] = times(R, Q.mT)
+        factors[0] += times(problem.constraint_factor(theta), T)
+        return problem.adjoint(samples, factors)
 
     def multiplier(self, XtG: Array, Y: Array) -> Array:
         """The matrix T of the direction, see `cdfsg.penalty.multiplier`."""
@@ -130,8 +133,9 @@ class CDFSGAda(CDFSG):
         """One iteration of Algorithm 1, whose direction then enters the moment estimates."""
         super().step(problem, state, samples)
         for D, B, V in _in_blocks(state.D, state.B, state.V):
-            V[...] = np.maximum(self.eta2 * V + (1 - self.eta2) * (D * D), V)  # (eq:updatev), (eq:updateav)
-            B[...] = self.eta1 * B + (1 - self.eta1) * D  # (eq:updateb)
+            np.maximum(self.eta2 * V + (1 - self.eta2) * (D * D), V, out=V)  # (eq:updatev), (eq:updateav)
+            B *= self.eta1
+            B += (1 - self.eta1) * D  # (eq:updateb)
 
     def move(self, state: Any) -> None:
         """``X_{k+1} = X_k - alpha_k (eps + V^_k)^(-1/2) * B_k`` entrywise (eq:updatex)."""
