@@ -51,7 +51,7 @@ def in_words(done, *words):
 def checkout(target):
     """A copy of what a user has, less what takes long to copy."""
     target.mkdir(parents=True)
-    for name in ("cdfsg", "data/paper", "data/records"):
+    for name in ("cdfsg", "data/paper", "data/records", "docs"):
         shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Makefile", "pyproject.toml", "requirements.lock", "README.md"):
         shutil.copy(ROOT / name, target)
