@@ -35,7 +35,7 @@ class Source:
 
     tables: list[Any]  # arrays, CSR matrices or Dask arrays with one row per sample
     columns: list[tuple[int, slice]]  # for each view the number of its table, and its columns there
-    again: ClassVar[bool] = True  # whether the rows can be had more than once
+    again: ClassVar[bool] = True  # whether the rows can be read more than once
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ class Source:
 
     @property
     def in_memory(self) -> bool:
-        """Whether single rows can be had at random without reading others."""
+        """Whether single rows can be read in any order without reading others."""
         return not any(is_dask(table) or _file_behind(table) is not None for table in self.tables)
 
     def take(self, rows: Array | slice) -> list[ViewRows]:
