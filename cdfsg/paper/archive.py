@@ -47,8 +47,8 @@ def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
     named = pd.concat([runs.assign(file=path.name) for path, runs in files.items()])
     jobs = named.drop_duplicates(["file", "key"])
     remedy = _remedy(experiment)
-    old = _table(folder / INDEX, _INDEX, remedy)
-    times = pd.concat([_table(folder / TIMES, _TIMES, remedy), jobs[list(_TIMES)]]).drop_duplicates("key", keep="last")
+    old, before = (_load_if_any(folder / name, columns, remedy) for name, columns in ((INDEX, _INDEX), (TIMES, _TIMES)))
+    times = pd.concat([before, jobs[list(_TIMES)]]).drop_duplicates("key", keep="last")
     new, kept = jobs[list(_INDEX)], old[~old["file"].isin(jobs["file"])]
     _write(folder / TIMES, times)
     _write(folder / INDEX, pd.concat([old, new]).drop_duplicates(["file", "key"]))
@@ -102,17 +102,18 @@ def exact(experiment: Experiment) -> pd.DataFrame:
 
 
 def _read(experiment: Experiment, parts: list[str]) -> pd.DataFrame:
-    remedy = _remedy(experiment)
-    folder, frames = folder_of(experiment), []
-    for part in parts:
-        path = _file(experiment, part)
+    paths = [_file(experiment, part) for part in parts]
+    for path in paths:
         if not os.path.lexists(path):  # a link that leads nowhere is damage, which reading reports
             raise FileNotFoundError(f"{path} is missing; make it with: make {_target(experiment)}")
-        runs = records.table(checksums.read(path, remedy), _columns(path), path, remedy)
-        index = records.table(checksums.read(folder / INDEX, remedy), _INDEX, folder / INDEX, remedy)
-        times = records.table(checksums.read(folder / TIMES, remedy), _TIMES, folder / TIMES, remedy)
-        index = index[index["file"] == path.name].merge(times, on="key", how="left")
-        frame = runs.merge(index, on="key", how="left")
+    if not paths:
+        return records.joined([])
+    folder, remedy, frames = folder_of(experiment), _remedy(experiment), []
+    times = _load(folder / TIMES, _TIMES, remedy)
+    jobs = _load(folder / INDEX, _INDEX, remedy).merge(times, on="key", how="left")
+    for path in paths:
+        runs = _load(path, _columns(path), remedy)
+        frame = runs.merge(jobs[jobs["file"] == path.name], on="key", how="left")
         frames.append(records.complete(frame.reindex(columns=list(records.COLUMNS)), path, remedy))
     return records.joined(frames)
 
@@ -121,10 +122,15 @@ def _columns(path: Path) -> tuple[str, ...]:
     return _CURVE if path.stem.endswith(("-curves", "-betas")) else _RUNS
 
 
-def _table(path: Path, columns: tuple[str, ...], remedy: str) -> pd.DataFrame:
+def _load(path: Path, columns: tuple[str, ...], remedy: str) -> pd.DataFrame:
+    """A published table."""
+    return records.table(checksums.read(path, remedy), columns, path, remedy)
+
+
+def _load_if_any(path: Path, columns: tuple[str, ...], remedy: str) -> pd.DataFrame:
     """A published table; no rows where there is none."""
     try:
-        return records.table(checksums.read(path, remedy), columns, path, remedy)
+        return _load(path, columns, remedy)
     except FileNotFoundError:
         return pd.DataFrame(columns=list(columns))
 
