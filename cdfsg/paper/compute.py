@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,9 +50,13 @@ def eigenvalues_of(dataset: str, centred: bool = True) -> Array:
 
 def solver_of(job: Job) -> Solver:
     """The solver of a job with its fixed parameters."""
-    kind = SOLVERS[job.solver]
-    beta = {"beta": job.protocol.beta} if hasattr(kind, "beta") else {}
-    return kind(**beta, **dict(job.protocol.constants))
+    return make_solver(job.solver, job.protocol.beta, dict(job.protocol.constants))
+
+
+def make_solver(name: str, beta: float, constants: Mapping[str, Any] = MappingProxyType({})) -> Solver:
+    """Solver by name; `beta` goes to those that have a penalty parameter."""
+    kind = SOLVERS[name]
+    return kind(**({"beta": beta} if hasattr(kind, "beta") else {}), **constants)
 
 
 def compute(job: Job) -> pd.DataFrame:
@@ -72,10 +78,10 @@ def compute(job: Job) -> pd.DataFrame:
         callback=curve,
     )
     if curve:
-        parts = [evaluate(job, solver, views, X).assign(samples=at) for at, X in curve.points()]
+        parts = [evaluate(job, solver, views, X, ended=False).assign(samples=at) for at, X in curve.points()]
     else:
-        factors = post_processings(job, solver, views, result.X, result.tracker)
-        parts = [evaluate(job, solver, views, result.X, factors).assign(samples=result.steps * job.batch_size)]
+        last = evaluate(job, solver, views, result.X, result.tracker)
+        parts = [last.assign(samples=result.steps * job.batch_size)]
     lanes = pd.DataFrame(settings, columns=list(solver.settings)).assign(
         start=np.repeat(job.starts, len(job.settings)), stopped_at=result.stopped_at
     )
@@ -104,24 +110,10 @@ class _Curve:
         return [(samples, self._kept.get(step, nothing)) for samples, step in self._step_of.items()]
 
 
-def post_processings(
-    job: Job, solver: Solver, views: Views, X: Array, tracker: Array | None
-) -> dict[str, Array]:
-    """The factors N of ``X -> X N`` by the suffix of their columns: the paper's post-processing and the exact one."""
-    if not solver.joint_constraint:
-        return {}
-    K = metrics.cross_moments(X, covariance_of(job.dataset, job.protocol.centred), views.sizes)
-    approximate = tracker if tracker is not None else _minibatch_constraint(job, views, X)
-    return {
-        "_post": metrics.orthogonalise(approximate)[0],
-        "_orth": metrics.orthogonalise(metrics.constraint(K))[0],
-    }
-
-
 def evaluate(
-    job: Job, solver: Solver, views: Views, X: Array, post: Mapping[str, Array] | None = None
+    job: Job, solver: Solver, views: Views, X: Array, tracker: Array | None = None, *, ended: bool = True
 ) -> pd.DataFrame:
-    """Metrics of every lane before and after the post-processings `post`, and its status.
+    """Metrics of every lane and its status; where a run has `ended`, also after both post-processings.
 
     ``quality`` is what the rule for step sizes weighs against Fea: PCC in classical CCA, else Fval as a share of
     its ``bound``.
@@ -136,13 +128,17 @@ def evaluate(
     finite = np.isfinite(fea) & ((fea <= DIVERGED_FEA) | (not solver.joint_constraint))
     K[:, :, ~finite] = np.nan
     columns: dict[str, Array] = {"status": np.where(finite, "done", "diverged")}
-    factors = {"": np.broadcast_to(np.eye(job.p), metrics.constraint(K).shape), **(post or {})}
+    factors = {"": np.broadcast_to(np.eye(job.p), metrics.constraint(K).shape)}
+    if ended and solver.joint_constraint:
+        approximate = tracker if tracker is not None else _minibatch_constraint(job, views, X)
+        factors["_post"] = metrics.orthogonalise(approximate)[0]
+        factors["_orth"] = metrics.orthogonalise(metrics.constraint(K))[0]
     for suffix, factor in factors.items():
         form = metrics.congruence(K, factor)
         columns["fval" + suffix] = metrics.objective(form, merit)
         if solver.joint_constraint:
             columns["fea" + suffix] = metrics.feasibility(form)
-            if post and suffix != "_orth":  # there both are rounding
+            if ended and suffix != "_orth":  # there both are rounding
                 columns["fea_spectral" + suffix] = metrics.spectral_feasibility(form)
     if views.n_views == 2:
         attainable = eigenvalues_of(job.dataset)[: job.p].sum()  # the denominator of PCC
@@ -150,7 +146,7 @@ def evaluate(
         centred[:, :, ~finite] = np.nan
         for suffix, factor in factors.items():
             columns["pcc" + suffix] = metrics.tcc(metrics.congruence(centred, factor)) / attainable
-        if post is not None:
+        if ended:
             columns["pcc_paired"] = metrics.paired_correlations(centred) / attainable
     eigenvalues = eigenvalues_of(job.dataset, job.protocol.centred)
     bound = metrics.objective_bound(eigenvalues, job.p, views.n_views, merit)

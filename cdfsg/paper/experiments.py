@@ -168,10 +168,11 @@ class Experiment:
 
     def _jobs(self, stage: Stage, base: Job, plan: Plan) -> Iterator[Job]:
         entry, place = entry_of(base.solver), (base.batch_size, base.p, base.solver)
-        in_file_order = stage.protocol.in_file_order
+        if stage.protocol.in_file_order:
+            base = replace(base, order=None)
         if stage.at == "grid":
             for order, start in self.tuning_seeds:
-                drawn = None if in_file_order else order
+                drawn = None if base.order is None else order
                 yield replace(base, order=drawn, starts=(start,), settings=entry.grid, variant=stage.name or "grid")
         elif stage.at == "given" or (stage.at == "headline" and entry.given):
             for variant, setting in entry.given.items():
@@ -186,7 +187,7 @@ class Experiment:
                 chosen += [point for point in plan.near.get(place, ()) if point not in chosen]
             variant = stage.name or ("tuned" if entry.given else "grid")
             for order in stage.orders if chosen else ():
-                drawn = None if in_file_order else order
+                drawn = None if base.order is None else order
                 yield replace(base, order=drawn, settings=tuple(chosen), variant=variant)
 
     def _bases(self, stage: Stage) -> Iterator[Job]:

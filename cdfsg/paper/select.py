@@ -1,5 +1,7 @@
 """Summaries of the runs of a grid cell, the selection rule, and which points of the grid are near the paper."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
@@ -59,7 +61,7 @@ def plan(experiment: Experiment, runs: pd.DataFrame) -> Plan:
     near: dict[tuple[int, int, str], tuple[Setting, ...]] = {}
     cells = summarise(tuning[tuning["variant"] == "grid"])
     for place, targets in load_rows(experiment.table).items() if experiment.table else ():
-        mine = cells[(cells[ROW] == list(place)).all(axis=1)]
+        mine = rows_at(cells, place)
         close = mine[distances(mine, targets) <= NEAR]
         near[place] = tuple(settings_of(cell) for cell in close.itertuples())
     return Plan(selected, near)
@@ -69,8 +71,12 @@ def grid_cells(runs: pd.DataFrame) -> pd.DataFrame:
     """Summaries of every point of the grids that stand for a solver: of the reported runs, else of the tuning runs."""
     of_grid = runs[(runs["variant"] == "grid") & (runs["solver"].map(headline_variant) == "grid")]
     parts = [summarise(of_grid[of_grid["role"] == role]) for role in ("reported", "tuning")]
-    cells = pd.concat(parts, ignore_index=True).drop_duplicates(SAME_RUN, ignore_index=True)
-    return cells
+    return pd.concat(parts, ignore_index=True).drop_duplicates(SAME_RUN, ignore_index=True)
+
+
+def rows_at(table: pd.DataFrame, place: Iterable[object]) -> pd.DataFrame:
+    """The rows of a table at a (batch size, p, solver)."""
+    return table[(table[ROW] == list(place)).all(axis=1)]
 
 
 def stands(cells: pd.DataFrame, runs: pd.DataFrame) -> Array:

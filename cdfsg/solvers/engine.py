@@ -194,9 +194,9 @@ def run(
                 callback(number, state)
             if not len(state.lanes):
                 break
-    X, tracker = (every_lane(a, state.lanes, lanes) for a in (state.X, getattr(state, "Y", state.C)))
-    seconds = time.perf_counter() - began
-    return RunResult(X, tracker if hasattr(state, "Y") else None, stopped_at, views.n_samples // batch_size, seconds)
+    X = every_lane(state.X, state.lanes, lanes)
+    tracker = every_lane(state.Y, state.lanes, lanes) if hasattr(state, "Y") else None
+    return RunResult(X, tracker, stopped_at, views.n_samples // batch_size, time.perf_counter() - began)
 
 
 def every_lane(values: Array, running: Array, lanes: int) -> Array:
@@ -236,8 +236,8 @@ def _steps(
     seeds = [None if order is None else [order, stream] for stream in range(streams)]
     rows = np.stack([views.batch_indices(batch_size, seed) for seed in seeds], axis=1)
     together = max(1, ROWS_AT_ONCE // (streams * batch_size))
-    for epoch in solver.epochs:
+    for advance in (getattr(solver, epoch) for epoch in solver.epochs):
         for begin in range(0, len(rows), together):
             some = rows[begin : begin + together]
             for samples in views.rows(some.ravel(), dtype).reshape(*some.shape, -1):
-                yield getattr(solver, epoch), samples
+                yield advance, samples

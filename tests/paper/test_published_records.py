@@ -14,7 +14,7 @@ from cdfsg.datasets import DownloadError
 from cdfsg.files import RECORDS
 from cdfsg.merits import make_merit
 from cdfsg.paper import archive
-from cdfsg.paper.compute import compute, evaluate, key_of, post_processings, solver_of, views_of
+from cdfsg.paper.compute import compute, evaluate, key_of, solver_of, views_of
 from cdfsg.paper.exact import data_and_code
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.protocols import LANDING_FIXED
@@ -176,8 +176,7 @@ def test_published_runs_of_a_job_are_those_of_a_lane_alone_in_double_precision(
         job.order,
         dtype=np.float64,
     )
-    post = post_processings(job, method, data, result.X, result.tracker)
-    (found,) = evaluate(job, method, data, result.X, post).to_dict("records")
+    (found,) = evaluate(job, method, data, result.X, result.tracker).to_dict("records")
     assert found["status"] == expected["status"]
     for name in METRICS:  # the job's run is in float32: its rounding, grown over the steps of a pass
         np.testing.assert_allclose(found.get(name, np.nan), expected[name], atol=2e-3, err_msg=name)

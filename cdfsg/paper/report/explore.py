@@ -15,7 +15,7 @@ from cdfsg import metrics
 from cdfsg.checks import require_positive
 from cdfsg.linalg import Array, sym
 from cdfsg.merits import make_merit
-from cdfsg.paper.compute import covariance_of, eigenvalues_of, views_of
+from cdfsg.paper.compute import covariance_of, eigenvalues_of, make_solver, views_of
 from cdfsg.paper.protocols import BETA, MU
 from cdfsg.paper.report.figures import STYLE, finish, panels
 from cdfsg.penalty import Penalty
@@ -67,7 +67,7 @@ def trace(
     views, g = views_of(dataset), make_merit(merit, mu)
     if views.n_views != 2:
         raise ValueError(f"dataset {dataset!r} has {views.n_views} views, but PCC needs two; take digits or mnist")
-    made = SOLVERS[solver](**({"beta": beta} if hasattr(SOLVERS[solver], "beta") else {}))
+    made = make_solver(solver, beta)
     problem = SampledGCCA(views.sizes, g)
     X0 = start * initial_points(made, views.n_features, p, [seed])
     lanes = {name: np.array([value]) for name, value in given.items()}

@@ -7,7 +7,7 @@ from cdfsg.paper.experiments import Experiment
 from cdfsg.paper.protocols import ENTRIES, OURS
 from cdfsg.paper.results.reported import load_rows, load_table
 from cdfsg.paper.results.verdicts import judge
-from cdfsg.paper.select import ROW, select, stands, summarise
+from cdfsg.paper.select import ROW, rows_at, select, stands, summarise
 
 PROTOCOL = "protocol"
 """Name of the setting without any treatment."""
@@ -37,7 +37,8 @@ def _selected_rows(
     rows = []
     for key, cells in tuning.groupby(ROW, sort=False):
         s1, s2 = chosen.get(key, (np.nan, np.nan))
-        found = final[(final[ROW] == list(key)).all(axis=1) & (final["s1"] == s1) & (final["s2"] == s2)]
+        here = rows_at(final, key)
+        found = here[(here["s1"] == s1) & (here["s2"] == s2)]
         means = found.iloc[0] if len(found) else pd.Series(dtype=float)
         targets = printed.get(key, pd.Series(dtype=float))
         words = [judge(target, means.get(q, np.nan), q) for q, target in targets.items()]

@@ -17,7 +17,7 @@ from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.protocols import ENTRIES
 from cdfsg.paper.results.reported import QUANTITIES, tolerance_of
 from cdfsg.paper.results.verdicts import final_cells, judge
-from cdfsg.paper.select import ROW, grid_cells, summarise
+from cdfsg.paper.select import ROW, grid_cells, rows_at, summarise
 
 MISMATCHES = ("worse", "diverged-ours", "diverged-paper")
 UNEXPLAINED = "unexplained"
@@ -224,7 +224,6 @@ def _cells(runs: pd.DataFrame, ablated: pd.DataFrame) -> pd.DataFrame:
 
 def _number(cell: Any, judged: pd.DataFrame, cells: pd.DataFrame) -> Number:
     place = {name: getattr(cell, name) for name in ROW}
-    same = (judged[ROW] == list(place.values())).all(axis=1)
     column = (judged[["p", "solver", "quantity"]] == [cell.p, cell.solver, cell.quantity]).all(axis=1)
     dashes = judged.loc[column & judged["reported"].isna(), "batch_size"]
     lost = cells[(cells["variant"] != "grid") & (cells["n_diverged"] > 0)]
@@ -234,8 +233,8 @@ def _number(cell: Any, judged: pd.DataFrame, cells: pd.DataFrame) -> Number:
         place=place,
         quantity=cell.quantity,
         reported=cell.reported,
-        row=judged[same].set_index("quantity")["reported"],
-        ours=cells[(cells[ROW] == list(place.values())).all(axis=1)],
+        row=rows_at(judged, place.values()).set_index("quantity")["reported"],
+        ours=rows_at(cells, place.values()),
         diverging={variant: sorted(found) for variant, found in sizes.items()},
         dashes=sorted(dashes),
     )

@@ -18,7 +18,7 @@ from cdfsg.paper.results.reported import (
     tolerance_of,
     unprinted,
 )
-from cdfsg.paper.select import ROW, grid_cells, plan, stands, summarise
+from cdfsg.paper.select import ROW, grid_cells, plan, rows_at, stands, summarise
 
 COLUMNS = (
     "table", "dataset", "merit", "batch_size", "p", "solver", "quantity", "reported", "flag", "reproduced", "std",
@@ -118,13 +118,14 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(columns=columns)
     cells, rows = grid_cells(runs), []
     for place, targets in load_rows(experiment.table).items():
-        candidates = cells[(cells[ROW] == list(place)).all(axis=1)]
+        candidates = rows_at(cells, place)
         if candidates.empty:
             continue
-        best = int(distances(candidates, targets).argmin())
-        differences = gaps(candidates, targets)[best]
+        reach = distances(candidates, targets)
+        best = int(reach.argmin())
+        distance, differences = reach[best], gaps(candidates, targets)[best]
         farthest = int(np.abs(differences).argmax())
-        quantity, distance = str(targets.index[farthest]), distances(candidates, targets)[best]
+        quantity = str(targets.index[farthest])
         found = [candidates["s1"].iloc[best], candidates["s2"].iloc[best], distance, QUANTITIES[quantity]]
         better = (differences[farthest] > 0) == higher_is_better(quantity)
         rows.append([*place, *found, "better" if better else "worse", bool(distance <= 1 + 1e-9)])
