@@ -1,9 +1,8 @@
-"""The stated scaling, order and sign of canonical weights, from p-by-p moments of the projections.
+"""The scaling, order and sign of canonical weights.
 
-The columns of the stacked weights satisfy ``sum_i w_i' S_ii w_i = I`` (the paper's constraint), are ordered by
-descending magnitude of their correlation, and the entry of the largest magnitude in the first view is positive.
-Signs are turned for all views of a column together: an even merit, such as Huber's, may have both ``(a; b)`` and
-``(a; -b)``.
+The columns satisfy ``sum_i w_i' S_ii w_i = I`` (the paper's constraint), stand in descending magnitude of their
+correlation, and the entry of largest magnitude in the first view is positive.  A sign is turned for all views at once:
+an even merit, such as Huber's, may have both ``(a; b)`` and ``(a; -b)``.
 """
 
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from cdfsg.merits import Merit
 
 @dataclass(frozen=True)
 class Solution:
-    """Weights (n, p) in the stated convention, their moments ``w_i' S_ij w_j``, and `pairwise_correlations` (p,)."""
+    """Weights (n, p) in the convention, with their moments and `pairwise_correlations`."""
 
     weights: Array
     K: Array
@@ -37,16 +36,15 @@ def moments_of(P: Array) -> Array:
 def require_finite_moments(K: Array) -> None:
     if not np.isfinite(K).all():
         raise ValueError(
-            "views has values so large that the squares of their projections overflow: expected values of the size of "
-            "those of the fit; look at the largest ones"
+            "views has values so large that their squares overflow: expected values as in the fit; look at the largest"
         )
 
 
 def normalise(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit) -> Solution:
     """Bring weights (n, p) with the moments ``K_ij = w_i' S_ij w_j``, shape (m, m, p, p), into the convention.
 
-    With the identity merit the views are free: the best weights in the spans found solve the exact problem of the
-    projections, of size m p.  With another merit, all views get one factor that keeps the span of X.
+    With the identity merit each view gets a factor of its own: the best weights in the spans solve the exact problem
+    of the projections, of size m p.  With another merit all get the same, which keeps the span of X.
     """
     m, p = len(slices), weights.shape[1]
     N = _free_factors(K) if merit.name == "identity" else np.broadcast_to(_joint_factor(K), (m, p, p))
@@ -59,57 +57,61 @@ def normalise(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit)
     return Solution(W * flips, K, pairwise_correlations(K))
 
 
+def variances(K: Array) -> Array:
+    """Variances of the projections, shape (m, p)."""
+    return np.maximum(np.einsum("iipp->ip", K), 0)
+
+
 def pairwise_correlations(K: Array) -> Array:
-    """Correlation of two views' projections, 0 for one without variance, averaged over the pairs of views: (p,)."""
-    t = np.diagonal(K, axis1=-2, axis2=-1)
-    i, j = np.triu_indices(len(K), 1)
-    scale = np.sqrt(np.maximum(t[i, i] * t[j, j], 0))
-    return np.divide(t[i, j], scale, out=np.zeros_like(scale), where=scale > 0).mean(axis=0)
+    """Mean correlation of two views' projections, shape (p,); 0 where one is constant."""
+    return _mean_over_pairs(K, np.sqrt(variances(K)))
 
 
 def covariances_along_unit_weights(K: Array, weights: list[Array]) -> Array:
-    """Covariances of the projections along weights of unit length, averaged over the pairs of views, shape (p,)."""
-    t = np.diagonal(K, axis1=-2, axis2=-1)
-    lengths = np.array([np.linalg.norm(part, axis=0) for part in weights])
-    lengths[lengths == 0] = np.inf
-    i, j = np.triu_indices(len(K), 1)
-    return (t[i, j] / (lengths[i] * lengths[j])).mean(axis=0)
+    """Mean covariance of two views' projections along weights of unit length, shape (p,)."""
+    return _mean_over_pairs(K, np.array([np.linalg.norm(part, axis=0) for part in weights]))
 
 
 def total_correlation(K: Array) -> float:
     """For two views the paper's TCC, for more the sum of `pairwise_correlations`."""
-    if len(K) == 2:
-        return float(metrics.tcc(K[:, :, None])[0])
-    return float(pairwise_correlations(K).sum())
+    return float(metrics.tcc(K[:, :, None])[0] if len(K) == 2 else pairwise_correlations(K).sum())
+
+
+def _mean_over_pairs(K: Array, units: Array) -> Array:
+    """Mean over the pairs of views of ``diag(K_ij)`` in `units` (m, p)."""
+    i, j = np.triu_indices(len(K), 1)
+    t, unit = np.einsum("ijpp->ijp", K)[i, j], units[i] * units[j]
+    return np.divide(t, unit, out=np.zeros_like(unit), where=unit > 0).mean(axis=0)
 
 
 def _free_factors(K: Array) -> Array:
-    """Factors (m, p, p) of the best weights in the spans, with ``X'MX = I``: the exact problem of the projections.
+    """Factors (m, p, p) of the best weights in the spans, with ``X'MX = I``.
 
-    It is solved in the range of the projections.  Columns beyond the largest rank of a view are zero: the next ones
-    would be the pairs found, with a negative sign.
+    Columns beyond the largest rank of a view are zero: the next ones would be the pairs found, with a negative sign.
     """
     m, p = K.shape[0], K.shape[2]
-    spectra = [np.linalg.eigh(sym(K[i, i])) for i in range(m)]
-    kept = [values > metrics.SPECTRUM_RTOL * values.max(initial=0.0) for values, _ in spectra]
-    roots = [vectors[:, some] * values[some] ** -0.5 for (values, vectors), some in zip(spectra, kept, strict=True)]
-    ends = np.cumsum([root.shape[1] for root in roots])
+    roots = []
+    for i in range(m):
+        values, vectors = np.linalg.eigh(sym(K[i, i]))
+        kept = values > metrics.SPECTRUM_RTOL * values.max(initial=0.0)
+        roots.append(vectors[:, kept] * values[kept] ** -0.5)
+    ranks = [root.shape[1] for root in roots]
     blocks = [[(roots[i].T @ K[i, j] @ roots[j]) * (i != j) for j in range(m)] for i in range(m)]
-    leading = np.linalg.eigh(sym(np.block(blocks)))[1][:, ::-1][:, : max(map(np.sum, kept))]
+    leading = np.linalg.eigh(sym(np.block(blocks)))[1][:, ::-1][:, : max(ranks)]
     factors = np.zeros((m, p, p))
-    for factor, root, part in zip(factors, roots, np.split(leading, ends[:-1]), strict=True):
+    for factor, root, part in zip(factors, roots, np.split(leading, np.cumsum(ranks)[:-1]), strict=True):
         factor[:, : part.shape[1]] = root @ part
     return factors
 
 
 def _joint_factor(K: Array) -> Array:
     """One factor (p, p) that makes ``X'MX = I`` and the sum of the cross moments diagonal."""
-    own = np.einsum("iiab->ab", K)
+    own = K.trace()
     N, defined = metrics.orthogonalise(sym(own)[None])
     if not defined[0]:
         raise ValueError(
-            f"the {len(own)} projections are linearly dependent on these rows, so they cannot be made orthonormal; ask "
-            "for fewer n_components, or give more rows"
+            f"the {len(own)} projections are linearly dependent on these rows; ask for fewer n_components, or give "
+            "more rows"
         )
     cross = sym(K.sum(axis=(0, 1)) - own)
     return N[0] @ np.linalg.eigh(sym(N[0] @ cross @ N[0]))[1]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-FEW_STEPS = 50  # fewer in all are no convergence, whatever they gained: a few minibatches say little of the next
-STILL_GROWING = 0.05  # a fit has not converged if the gains of its last passes promise to add more than this share
+FEW_STEPS = 50  # fewer in all are no convergence, whatever they gained
+STILL_GROWING = 0.05  # a fit has not converged if further passes promise more than this share
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Progress:
 
 
 def still_to_come(history: Sequence[float]) -> float:
-    """Estimate how much further passes add, if the gains go on to fall like a power of the number of passes.
+    """Estimate how much further passes add, if gains fall like a power of the number of passes.
 
-    A geometric series would promise too little: the directions of little variance come late.
+    A geometric series would promise too little: directions of little variance come late.
     """
     passes = len(history)
     gains = np.diff(history)
@@ -40,15 +40,15 @@ def has_stalled(history: Sequence[float], tol: float) -> bool:
 
 
 def reason_for_doubt(history: Sequence[float], captured: float, steps: int, n_epochs: int) -> str:
-    """Say why a fit has probably not converged; an empty string if it has.
+    """Why a fit has probably not converged; an empty string if it has.
 
-    The captured correlations after each pass, `history`, lag behind; `captured` is that of the pass that only measured.
+    The correlations after each pass, `history`, lag behind `captured`, of the pass that only measured.
     """
-    if len(history) > 1 and steps < FEW_STEPS:  # a single pass was asked for: no need to call it short
+    passes, remedy = len(history), f"Raise n_epochs={n_epochs}, or go on with partial_fit"
+    if passes > 1 and steps < FEW_STEPS:  # who asks for a single pass knows that it is short
         return (
-            f"not converged: {len(history)} passes over so few rows are {steps} steps, expected at least {FEW_STEPS}. "
-            f"Raise n_epochs={n_epochs}, or go on with partial_fit; an exact method such as "
-            "sklearn.cross_decomposition.CCA is no slower at this size"
+            f"not converged: {passes} passes over so few rows are {steps} steps, expected at least {FEW_STEPS}. "
+            f"{remedy}; sklearn.cross_decomposition.CCA is exact, and no slower at this size"
         )
     missing = still_to_come(history) - max(captured - history[-1], 0.0)
     if missing <= STILL_GROWING * history[-1]:
@@ -56,7 +56,7 @@ def reason_for_doubt(history: Sequence[float], captured: float, steps: int, n_ep
     gain, share = (history[-1] - history[-2]) / history[-1], missing / history[-1]
     much = f"about {share:.0%}" if share < 0.5 else "more than half"
     return (
-        f"not converged after {len(history)} passes: the captured correlation grew by {gain:.1%} in the last one, and "
-        f"{much} may be missing. Raise n_epochs={n_epochs}, or go on with partial_fit; where it stays slow, directions "
-        "of little variance matter: drop near-copies of columns, or whiten small views by PCA first"
+        f"not converged after {passes} passes: the captured correlation grew by {gain:.1%} in the last one, and {much} "
+        f"may be missing. {remedy}; where it stays slow, directions of little variance matter: drop near-copies of "
+        "columns, or whiten small views by PCA first"
     )

@@ -1,4 +1,4 @@
-"""The estimator: (generalised) canonical correlation analysis of two or more views by CDFSG or CDFSG-Ada."""
+"""The estimator: (generalised) canonical correlation analysis by CDFSG or CDFSG-Ada."""
 
 import time
 import warnings
@@ -15,80 +15,81 @@ from sklearn.utils.validation import check_is_fitted
 
 from cdfsg.estimator import convention, steps
 from cdfsg.estimator.convergence import Progress, has_stalled, reason_for_doubt
-from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, ViewRows, is_stream, read_features, rebatch
+from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, ViewRows, is_stream, rebatch
 from cdfsg.estimator.online import NO_ROWS, OnlineSolver, Restart
-from cdfsg.estimator.parameters import make_config, require_valid
+from cdfsg.estimator.parameters import require_valid
+from cdfsg.estimator.tables import read_features
 from cdfsg.linalg import Array
+from cdfsg.merits import make_merit
 
-ROUNDING = 1e-13  # deviation of a projection, relative to its largest value, that is rounding: it is constant
-QUIET_SECONDS = 5.0  # a pass that takes longer says in between how far it is, if verbose
-VIEWS = {"views": metadata_routing.UNUSED}  # no other metadata: else scikit-learn would make methods to request them
+ROUNDING = 1e-13  # a projection that deviates less, relative to its largest value, is constant
+QUIET_SECONDS = 5.0  # between the lines that a long pass prints, if verbose
+VIEWS = {"views": metadata_routing.UNUSED}  # else scikit-learn would make methods to request them as metadata
 
 
 @dataclass(eq=False, repr=False)
 class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    r"""(Generalised) canonical correlation analysis of data larger than memory, one minibatch at a time.
+    r"""(Generalised) canonical correlation analysis, one minibatch at a time.
 
-    Finds weights :math:`X = (X_1; \dots; X_m)` that maximise
+    It maximises
 
     .. math:: \sum_r \sum_{i \ne j} g(x_r^{[i]\top} S_{ij} x_r^{[j]}) \quad\text{subject to}\quad
-              \sum_i X_i^\top S_{ii} X_i = I_p,
+              \sum_i X_i^\top S_{ii} X_i = I_p
 
-    where :math:`S_{ij}` are the (cross-)covariances of the views, by the paper's Algorithm 1 (CDFSG) or 2 (CDFSG-Ada).
-    No covariance is formed, sparse rows are never made dense, and memory does not grow with the number of rows.
+    over weights :math:`X = (X_1; \dots; X_m)`, with :math:`S_{ij}` the covariances of the views, by the paper's
+    Algorithm 1 or 2.  No covariance is formed, sparse rows stay sparse, and memory does not grow with their number.
 
     Parameters
     ----------
     n_components : int, default 1
-        Number p of canonical directions, at most the width of the narrowest view.
+        Number p of components, at most the width of the narrowest view.
     merit : {"identity", "huber"}, default "identity"
         The merit g.  The identity is classical CCA, for three or more views SUMCOR with a joint constraint.  Huber's
         levels large covariances; it is even, so that a pair (a, b) can come again as (a, -b).
     mu : float, default 0.05
         Threshold of the Huber merit, in units of a covariance of projections, which is at most 1/m.
     algorithm : {"cdfsg-ada", "cdfsg"}, default "cdfsg-ada"
-        With Adam's step sizes per entry, or with one step size.
+        CDFSG-Ada, with Adam's step sizes per entry, or CDFSG, with one step size.
     batch_size : int or "auto", default "auto"
         Rows of a minibatch.  "auto": 100, or fewer, down to 20, where a pass would have less than 40 of them.
     n_epochs : int, default 5
-        Passes over the data in `fit`, at most; an iterator that cannot be started again is read once.
+        Most passes of `fit` over the data; it reads an iterator once.
     penalty : float or None, default None
-        The penalty parameter beta.  None: ``2 g (m - 1)`` with g the largest slope of the merit.  Below
+        The penalty parameter beta; None for ``2 g (m - 1)``, g the largest slope of the merit.  Below
         ``3/2 g (m - 1)`` the penalty function can fall without bound.
     step_size : float, default 1.0
         Multiple of the default step.
     tracking : float, default 0.2
         The step b of the tracker of X'MX, in (0, 1].
-    center, scale : bool, default True and False
-        Subtract the mean, implicitly; it is estimated as the rows come.  Let weights and `transform` refer to columns
-        divided by their standard deviation; neither the fit nor the canonical correlations depend on it.
+    center : bool, default True
+        Subtract the running mean, without changing the rows.
+    scale : bool, default False
+        Let weights and `transform` refer to columns divided by their standard deviation; it changes no correlation.
     tol : float, default 1e-3
-        `fit` ends early after two passes in a row that each add less than this share to the captured correlation;
-        0 for never.
+        `fit` ends after two passes that each add less than this share to the captured correlation; 0 for never.
     shuffle : bool, default True
-        Visit the rows in random order in `fit`, another one in each pass; those of an iterator keep their order.
+        Visit the rows in another random order in each pass of `fit`; an iterator keeps its order.
     view_sizes : sequence of int, "halves" or None, default None
-        Widths of the views in a single array with the views side by side; "halves": two views, the left and the right
-        half of the columns.  None: the data are a list of views.
+        Widths of the views in one array with the views side by side; "halves" for two of half the columns each.
+        None: the data are a list of views.
     random_state : int, RandomState or None, default None
         Of the start and of the order of the rows.
     verbose : int, default 0
         1 prints a line per pass, and one every five seconds.
     callbacks : callable, sequence of callables or None, default None
-        Called as ``callback(estimator, progress)`` after each pass and each call of `partial_fit`, with a `Progress`;
-        `fit` ends where one returns True.
+        Called as ``callback(estimator, progress)`` after each pass or call of `partial_fit`, with a `Progress`; `fit`
+        ends where one returns True.
 
     Attributes
     ----------
     weights_ : list of array (n_i, n_components), float64
-        Canonical weights of each view, of its centred (and scaled) columns, in the scaling, order and sign that
-        `cdfsg.estimator.convention` states: ``sum_i w_i' S_ii w_i = I`` over the rows measured.
+        Weights of each view's centred (and scaled) columns, in the scaling, order and sign of
+        `cdfsg.estimator.convention`: ``sum_i w_i' S_ii w_i = I`` over the rows measured.
     canonical_correlations_ : array (n_components,)
-        Correlation of the views' projections per component; with three or more views the mean over their pairs.
-        After `fit` over all training rows; after `partial_fit`, or if `fit` read an iterator that cannot be started
-        again, over about the last 10,000 rows.
+        Correlation of the views' projections; with three or more views the mean over the pairs.  After `fit` over all
+        rows; after `partial_fit`, or a fit to an iterator, over about the last 10,000.
     explained_covariance_ : array (n_components,)
-        Covariance of the views' projections along weights of unit length, averaged over the pairs of views.
+        Covariance of the projections along weights of unit length, averaged over the pairs of views.
     means_, scales_ : list of array (n_i,), float64
         What `transform` subtracts (zeros unless `center`) and divides by (ones unless `scale`).
     n_features_per_view_, n_features_in_ : tuple of int, int
@@ -96,27 +97,26 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_samples_seen_, n_epochs_ : int
         Rows seen, repeats included; passes made by `fit`.
     converged_ : bool
-        False if `fit` warned that the captured correlation was still growing, or that it made too few steps to tell.
+        False if `fit` warned that the captured correlation still grew, or that it made too few steps to tell.
     restarts_ : list of Restart
         Divergences: after how many rows, why, and the step size from there.
     penalty_, batch_size_ : float, int
-        The values that were used.
+        The values used.
 
     Notes
     -----
-    Where a fit diverges, it goes on from the average of its iterates with half the step, and warns.  One minibatch
-    serves as both of the algorithm's samples.
+    A fit that diverges goes on from the average of its iterates with half the step, and warns.  One minibatch serves as
+    both of the algorithm's samples.
 
     Examples
     --------
     >>> from cdfsg import StochasticGCCA
     >>> from cdfsg.datasets import load_digits
     >>> digits = load_digits()
-    >>> left, right = (digits.data[:, view] for view in digits.slices)
-    >>> model = StochasticGCCA(n_components=2, random_state=0).fit([left, right])
-    >>> z_left, z_right = model.transform([left, right])
-    >>> z_left.shape
-    (1797, 2)
+    >>> views = [digits.data[:, view] for view in digits.slices]
+    >>> model = StochasticGCCA(n_components=2, random_state=0).fit(views)
+    >>> [scores.shape for scores in model.transform(views)]
+    [(1797, 2), (1797, 2)]
     """
 
     n_components: int = 1
@@ -128,7 +128,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_epochs: int = 5
     penalty: float | None = None
     step_size: float = 1.0
-    tracking: float = steps.TRACKING
+    tracking: float = 0.2
     center: bool = True
     scale: bool = False
     tol: float = 1e-3
@@ -149,16 +149,15 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         views : list of array_like (N, n_i), array_like (N, n), iterator or callable
-            A list of views, or with `view_sizes` one array: each an array, a memory-mapped file, a DataFrame, a sparse
-            matrix or a Dask array.  An iterator gives such data chunk by chunk and is read once; a callable returns a
-            new iterator for every pass.
+            A list of views, or with `view_sizes` one array: arrays, mapped files, DataFrames, sparse matrices or Dask
+            arrays.  An iterator gives chunks of such data, once; a callable returns a new iterator for every pass.
         y : None
             Ignored.
 
         Raises
         ------
         ValueError
-            If a parameter or the data are not as expected, or if the fit diverged after 20 restarts.
+            If a parameter or the data are not as expected, or after 20 restarts.
         """
         require_valid(self.get_params(deep=False))
         began = time.perf_counter()
@@ -182,9 +181,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(self, views: Any, y: Any = None) -> Self:
-        """Go on with the fit on the rows given, once, in their order, in minibatches of `batch_size` (100 if "auto").
-
-        The last pass of `fit`, which makes the convention hold exactly, is here `calibrate`.
+        """Go on with the fit on these rows, once, in their order; `calibrate` stands for the last pass of `fit`.
 
         Parameters
         ----------
@@ -193,7 +190,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         y : None
             Ignored.
         """
-        require_valid(self.get_params(deep=False))
+        parameters = self.get_params(deep=False)
+        require_valid(parameters)
         began = time.perf_counter()
         first = not hasattr(self, "_solver")
         source = read_features(self, views, at_least=1, reset=first)
@@ -201,7 +199,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if first:
             self._forget(None)
         else:
-            self._solver.require_unchanged(self.get_params(deep=False))
+            self._solver.require_unchanged(parameters)
         for batch in rebatch([blocks], self.batch_size_):
             self._advance(batch)
         solution = self._solver.solution()
@@ -211,10 +209,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def calibrate(self, views: Any) -> Self:
-        """Make the convention hold exactly on the rows given, and take the canonical correlations from them.
-
-        The spans of the weights stay the same; `fit` ends with this on its own data.
-        """
+        """Make the convention hold exactly on these rows, as `fit` does at its end; the spans stay the same."""
         check_is_fitted(self)
         self._publish(self._solver.solution_on(self._read(views, reset=False)))
         return self
@@ -229,31 +224,30 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         source = read_features(self, views, at_least=1, reset=False)
-        scores = map(self._scores, source.batches(MEASURED_ROWS))
-        batches = [[part.astype(source.dtype, copy=False) for part in parts] for parts in scores]
-        projected = [np.concatenate(parts) for parts in zip(*batches, strict=True)]
+        scores = (self._scores(blocks, source.dtype) for blocks in source.batches(MEASURED_ROWS))
+        projected = [np.concatenate(parts) for parts in zip(*scores, strict=True)]
         if len(source.tables) == 1:
             return np.concatenate(projected, axis=1)
         container = _get_output_config("transform", self)["dense"]
         if container != "default":
             raise ValueError(
-                f"set_output(transform={container!r}) asks for one table, but a list of views gives a list of arrays: "
+                f"set_output(transform={container!r}) needs one table, but a list of views gives a list of arrays: "
                 "give one array and its view_sizes, or set_output(transform='default')"
             )
         return projected
 
     def score(self, views: Any, y: Any = None) -> float:
-        """Total correlation captured on the rows given; if `center`, the projections are centred on these rows.
+        """Total correlation captured on these rows, on which the projections are centred if `center`.
 
-        For two views it is the sum of the canonical correlations of their projections (the paper's TCC, at most
-        `n_components`); for more the sum over the components of the mean correlation of two views.
+        For two views the sum of the canonical correlations of their projections (the paper's TCC); for more the sum
+        over the components of the mean correlation of two views.
         """
         check_is_fitted(self)
         source = read_features(self, views, at_least=2, reset=False)
         rows, shift, largest, first, second = 0, np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
         with np.errstate(over="ignore", invalid="ignore"):
             for blocks in source.batches(MEASURED_ROWS):
-                P = np.stack(self._scores(blocks), axis=1)
+                P = np.stack(self._scores(blocks, np.float64), axis=1)
                 largest = np.maximum(largest, np.abs(P).max(axis=0))
                 if self.center:  # about a row: the square of a mean far from zero would cost all digits
                     shift = P[0] if not rows else shift
@@ -263,14 +257,14 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if self.center:
                 K = K - np.einsum("ip,jq->ijpq", mean, mean)
         convention.require_finite_moments(K)
-        varies = np.sqrt(np.maximum(np.einsum("iipp->ip", K), 0)) > ROUNDING * largest
+        varies = np.sqrt(convention.variances(K)) > ROUNDING * largest
         return convention.total_correlation(K * varies[:, None, :, None] * varies[None, :, None, :])
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the projections, view after view: ``view0_0``, ``view0_1``, ..."""
         check_is_fitted(self)
-        widths = [weights.shape[1] for weights in self.weights_]
-        return np.array([f"view{i}_{r}" for i, width in enumerate(widths) for r in range(width)], dtype=object)
+        components = range(len(self.canonical_correlations_))
+        return np.array([f"view{i}_{r}" for i in range(len(self.weights_)) for r in components], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
@@ -289,13 +283,12 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         resets = iter([reset])  # with the first chunk of the first pass alone
         return Stream(views, lambda chunk: read_features(self, chunk, at_least=1, reset=next(resets, False)))
 
-    def _scores(self, blocks: list[ViewRows]) -> list[Array]:
-        scaled = [weights / scale[:, None] for weights, scale in zip(self.weights_, self.scales_, strict=True)]
-        triples = zip(blocks, scaled, self.means_, strict=True)
-        return [np.asarray(block @ weights - mean @ weights) for block, weights, mean in triples]
+    def _scores(self, blocks: list[ViewRows], dtype: Any) -> list[Array]:
+        W = [weights / scale[:, None] for weights, scale in zip(self.weights_, self.scales_, strict=True)]
+        return [np.asarray(Z @ w - mu @ w, dtype) for Z, w, mu in zip(blocks, W, self.means_, strict=True)]
 
     def _forget(self, rows: int | None) -> None:
-        """Begin a new fit to so many rows: one that fails leaves no mixture of two."""
+        """Begin a new fit: one that fails leaves no mixture of two."""
         self.batch_size_ = steps.minibatch_size(self.batch_size, rows, self.n_components)
         self._order_seed, self._start_seed = map(int, check_random_state(self.random_state).randint(2**31 - 1, size=2))
         self.restarts_: list[Restart] = []
@@ -318,21 +311,31 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _advance(self, blocks: list[ViewRows]) -> None:
         """One minibatch; if the first of a fit is refused, nothing of it is kept."""
-        solver = getattr(self, "_solver", None) or OnlineSolver(make_config(self, blocks))
+        solver = getattr(self, "_solver", None) or self._begin(blocks)
         solver.advance(blocks)
         self._solver, self.restarts_ = solver, solver.restarts
+
+    def _begin(self, blocks: list[ViewRows]) -> OnlineSolver:
+        sizes, merit = self.n_features_per_view_, make_merit(self.merit, self.mu)
+        if self.n_components > min(sizes):
+            raise ValueError(
+                f"n_components={self.n_components}: expected at most {min(sizes)}, the width of the narrowest view"
+            )
+        penalty = float(self.penalty or steps.penalty_parameter(merit, len(sizes)))
+        same = {name: getattr(self, name) for name in ("algorithm", "n_components", "tracking", "center")}
+        step, seed = float(self.step_size), self._start_seed
+        return OnlineSolver(sizes, blocks[0].dtype, merit, penalty, self.batch_size_, step, seed, **same)
 
     def _publish(self, solution: convention.Solution) -> None:
         solver = self._solver
         deviation = np.sqrt(solver.moments.variance)
         scale = np.where(deviation > 0, deviation, 1.0) if self.scale else np.ones_like(deviation)
         weights = solution.weights * scale[:, None]
-        self.weights_ = [weights[view] for view in solver.slices]
-        self.means_ = [solver.mean[view].copy() for view in solver.slices]
-        self.scales_ = [scale[view] for view in solver.slices]
+        mean, slices = solver.mean.copy(), solver.problem.slices
+        self.weights_, self.means_, self.scales_ = ([a[view] for view in slices] for a in (weights, mean, scale))
         self.canonical_correlations_ = solution.correlations
         self.explained_covariance_ = convention.covariances_along_unit_weights(solution.K, self.weights_)
-        self.penalty_, self.n_samples_seen_ = solver.config.beta, solver.moments.rows
+        self.penalty_, self.n_samples_seen_ = solver.penalty, solver.moments.rows
 
     def _report(self, epoch: int, captured: float, began: float) -> bool:
         """Print a line and call the callbacks; whether one returns True."""

@@ -1,4 +1,4 @@
-"""Tables of numbers that the estimator takes, and the words for those that it does not."""
+"""Views that the estimator takes, and the words for those that it does not."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -6,16 +6,77 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, validate_data
 
 from cdfsg.checks import is_whole
+from cdfsg.estimator.inputs import Source, is_dask
 from cdfsg.linalg import Array
 
 EXPECTED = "expected real numbers in an array of shape (N, n_i)"
 
 
-def dimensions(X: Any) -> int:
-    """Number of dimensions of anything like an array, without reading it where it says so itself."""
+def read_features(estimator: Any, views: Any, *, at_least: int, reset: bool) -> Source:
+    """Read views; with `reset` for a new fit, else with the columns of the last."""
+    listed = isinstance(views, list | tuple)
+    table = not listed and _dimensions(views) == 2
+    if table and not reset:
+        validate_data(estimator, views, reset=False, skip_check_array=True)  # number and names of the columns
+    source = read_views(views, estimator.view_sizes, at_least=at_least)
+    names = _column_names(views) if listed else None
+    if not reset:
+        _require_features(estimator, source.sizes, names)
+        return source
+    if table:
+        validate_data(estimator, views, skip_check_array=True)
+    else:
+        vars(estimator).pop("feature_names_in_", None)
+    if names is not None:
+        estimator.feature_names_in_ = names
+    estimator.n_features_per_view_, estimator.n_features_in_ = source.sizes, sum(source.sizes)
+    return source
+
+
+def read_views(X: Any, view_sizes: Any, *, at_least: int = 1) -> Source:
+    """Make a source of a list of views, or of one array and `view_sizes`."""
+    _require_view_sizes(view_sizes)
+    listed = isinstance(X, list | tuple) and bool(X) and all(_dimensions(view) == 2 for view in X)
+    if view_sizes is None or listed:
+        return _read_list(X, view_sizes, at_least)
+    table = _read_table(X, at_least, "views")
+    return Source([table], _widths_in(view_sizes, int(table.shape[1])))
+
+
+def _read_list(views: Any, view_sizes: Any, at_least: int) -> Source:
+    beside = "give view_sizes for one array with views side by side"
+    if not isinstance(views, list | tuple):
+        raise ValueError(f"views of type {type(views).__name__}: expected a list of arrays, one per view; {beside}")
+    if len(views) < 2:
+        raise ValueError(f"views has {len(views)} view(s): expected at least two, [X1, X2, ...]; {beside}")
+    tables = [_read_table(view, at_least, f"view {i}") for i, view in enumerate(views)]
+    _require_one_order(views)
+    rows, sizes = zip(*(map(int, table.shape) for table in tables), strict=True)
+    if len(set(rows)) > 1:
+        raise ValueError(f"views with {rows} rows: expected as many in each, since row k of all is one sample")
+    if view_sizes is not None and not isinstance(view_sizes, str) and sizes != tuple(view_sizes):
+        raise ValueError(f"view_sizes={view_sizes!r} for views of widths {sizes}: expected the same, or None")
+    return Source(tables, sizes)
+
+
+def _require_features(estimator: Any, sizes: tuple[int, ...], names: Array | None) -> None:
+    name, fitted = type(estimator).__name__, estimator.n_features_per_view_
+    if len(sizes) != len(fitted):
+        raise ValueError(f"views has {len(sizes)} views, but {name} was fitted with {len(fitted)}; give as many")
+    for i, (got, expected) in enumerate(zip(sizes, fitted, strict=True)):
+        if got != expected:
+            raise ValueError(f"view {i} has {got} features, but {name} was fitted with {expected}; give as many")
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is not None and known is not None and not np.array_equal(names, known):
+        some = ", ".join(known[:5]) + ", ..." * (len(known) > 5)
+        raise ValueError(f"the names of the columns, or their order, are new since the fit: expected {some}")
+
+
+def _dimensions(X: Any) -> int:
+    """Number of dimensions, without reading the data where they say so themselves."""
     known = getattr(X, "ndim", None)
     if isinstance(known, int):
         return known
@@ -25,112 +86,83 @@ def dimensions(X: Any) -> int:
         return 1
 
 
-def column_names(views: Sequence[Any]) -> Array | None:
-    """Names of all columns, view after view, if every view is a DataFrame with names that are strings."""
+def _column_names(views: Sequence[Any]) -> Array | None:
+    """Names of the columns of all views, if these are DataFrames and the names strings."""
     names = [getattr(view, "columns", None) for view in views]
     if any(part is None or not all(isinstance(name, str) for name in part) for part in names):
         return None
     return np.concatenate([np.asarray(part, dtype=object) for part in names])
 
 
-def is_dask(table: Any) -> bool:
-    return hasattr(table, "dask") and hasattr(table, "compute")
-
-
-def read_table(table: Any, at_least: int, name: str) -> Any:
-    """A table that rows can be taken of, checked as far as that needs no pass over the data."""
-    if is_dask(table):
-        _require_dask(table, at_least, name)
-        return table
+def _read_table(table: Any, at_least: int, name: str) -> Any:
+    """A table from which rows can be taken, checked without a pass over the data."""
+    if isinstance(table, str | bytes | PathLike):
+        raise ValueError(f"{name} is {table!r}: {EXPECTED}; read the file first, as by numpy.load")
     if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
-        raise ValueError(f"{name} has masked values: expected none missing; drop those rows or fill them in first")
-    if isinstance(table, np.matrix):
-        table = np.asarray(table)
+        raise ValueError(f"{name} has masked values: drop those rows in all views, or fill them in")
     if _is_frame(table):
         _require_numbers(table, name)
-    elif not (sparse.issparse(table) and table.ndim == 2):
-        _require_table(table, name)
+    if isinstance(table, np.matrix):
+        table = np.asarray(table)
     try:
         if sparse.issparse(table) and table.format in ("csr", "csc", "bsr"):
-            table.check_format()  # an index beyond the end would be read from anywhere in memory
+            table.check_format()  # else an index beyond the end reads foreign memory
         rules = {"accept_sparse": "csr", "ensure_all_finite": False, "ensure_min_samples": at_least}
-        checked = check_array(table, input_name=name, **rules)
+        checked = check_array(_stand_in(table, at_least) if is_dask(table) else table, input_name=name, **rules)
     except (ValueError, TypeError, OverflowError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+        first, *rest = str(error).splitlines()  # the values are printed between them
+        reason = " ".join([first, *(line for line in rest if line.startswith("Reshape"))]).rstrip(".")
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name}: {reason}; {EXPECTED}") from error
-    if checked.dtype.kind not in "iufb":
-        raise ValueError(f"{name} of type {checked.dtype}: expected real numbers")
-    return table if isinstance(table, np.ndarray) and table.dtype.kind in "iufb" else checked
+    numbers = isinstance(table, np.ndarray) and table.dtype.kind in "iufb"
+    read = table if numbers or is_dask(table) else checked
+    if read.dtype.kind not in "iufb":
+        raise ValueError(f"{name} of type {read.dtype}: {EXPECTED}")
+    return read
 
 
-def require_one_order(views: Sequence[Any]) -> None:
+def _stand_in(table: Any, most: int) -> Array:
+    """An array of the type of a Dask array, with so many of its rows and columns."""
+    if not all(isinstance(length, int | np.integer) for length in table.shape):
+        raise ValueError(f"a Dask array of shape {table.shape} has unknown length. Call compute_chunk_sizes() first")
+    return np.zeros([min(length, most) for length in table.shape], table.dtype)
+
+
+def _require_one_order(views: Sequence[Any]) -> None:
     """Raise ValueError if DataFrames have the same row labels in another order."""
     frames = [(i, view.index) for i, view in enumerate(views) if _is_frame(view)]
     for i, index in frames[1:]:
-        first = frames[0][1]
+        k, first = frames[0]
         if len(index) == len(first) and not index.equals(first) and not len(index.symmetric_difference(first)):
             raise ValueError(
-                f"view {i} has the row labels of view {frames[0][0]} in another order: expected the same order, since "
-                f"row k of all views is one sample; give view {i} as .loc[first.index], or drop the labels by "
-                "reset_index(drop=True)"
+                f"view {i} has the row labels of view {k} in another order: expected the same, since row k of all "
+                f"views is one sample; give view {i} as .loc[first.index], or use reset_index(drop=True)"
             )
 
 
-def require_view_sizes(view_sizes: Any) -> None:
+def _require_view_sizes(view_sizes: Any) -> None:
     """Raise ValueError unless the parameter is None, "halves" or two or more widths."""
     if view_sizes is None or (isinstance(view_sizes, str) and view_sizes == "halves"):
         return
-    if isinstance(view_sizes, str):
-        raise ValueError(f"view_sizes={view_sizes!r}: expected widths such as (392, 392), 'halves' or None")
-    sizes = tuple(view_sizes) if isinstance(view_sizes, Sequence | np.ndarray) and np.ndim(view_sizes) else ()
+    sizes = view_sizes if isinstance(view_sizes, Sequence | np.ndarray) and np.ndim(view_sizes) else ()
     if len(sizes) < 2 or not all(is_whole(size, 1) for size in sizes):
-        raise ValueError(f"view_sizes={view_sizes!r}: expected two or more positive whole numbers, one per view")
+        raise ValueError(f"view_sizes={view_sizes!r}: expected two or more widths, as (392, 392), 'halves' or None")
 
 
-def widths_in(view_sizes: Any, total: int) -> tuple[int, ...]:
+def _widths_in(view_sizes: Any, total: int) -> tuple[int, ...]:
     """Widths of the views in an array of `total` columns."""
     if isinstance(view_sizes, str):
         if total < 2:
             raise ValueError(f"view_sizes='halves' needs at least two columns, but n_features = {total}")
         return total // 2, total - total // 2
-    sizes = tuple(view_sizes)
+    sizes = tuple(map(int, view_sizes))
     if sum(sizes) != total:
         raise ValueError(f"X has {total} features, but view_sizes={sizes} sum to {sum(sizes)}: expected {total}")
-    return tuple(int(size) for size in sizes)
+    return sizes
 
 
 def _is_frame(table: Any) -> bool:
     return hasattr(table, "iloc") and hasattr(table, "columns")
-
-
-def _require_dask(table: Any, at_least: int, name: str) -> None:
-    if table.ndim != 2 or not all(isinstance(length, int | np.integer) for length in table.shape):
-        raise ValueError(
-            f"{name} is a Dask array of shape {table.shape}: expected two dimensions of known length; call "
-            "compute_chunk_sizes() first"
-        )
-    if table.dtype.kind not in "iufb":
-        raise ValueError(f"{name} is a Dask array of type {table.dtype}: expected real numbers")
-    if table.shape[0] < at_least or table.shape[1] < 1:
-        shape, rows = tuple(map(int, table.shape)), f"{at_least} row{'s' * (at_least > 1)}"
-        raise ValueError(f"{name} of shape {shape}: expected at least {rows} and a column")
-
-
-def _require_table(table: Any, name: str) -> None:
-    if isinstance(table, str | bytes | PathLike):
-        raise ValueError(f"{name} is {table!r}: {EXPECTED}; read the file first, as by numpy.load or pandas.read_csv")
-    try:
-        kind = getattr(table, "dtype", None) or np.asarray(table).dtype
-    except ValueError as error:
-        raise ValueError(f"{name} has rows of unequal lengths: {EXPECTED}") from error
-    if dimensions(table) != 2:
-        raise ValueError(
-            f"{name} of type {type(table).__name__} and shape {np.shape(table)}: {EXPECTED}. Reshape your data, a "
-            "single column by .reshape(-1, 1), a single row by .reshape(1, -1)"
-        )
-    if np.dtype(kind).kind in "SU":
-        raise ValueError(f"{name} holds strings, type {kind}: {EXPECTED}; convert them by astype(float)")
 
 
 def _require_numbers(frame: Any, name: str) -> None:
@@ -143,6 +175,6 @@ def _require_numbers(frame: Any, name: str) -> None:
         values = kind.categories.dtype if isinstance(kind, types.CategoricalDtype) else kind
         if not (types.is_numeric_dtype(values) or types.is_object_dtype(values)):
             raise ValueError(
-                f"{name} has the column {column!r} of type {kind}: expected real numbers; drop it, convert it by "
-                "astype(float), or encode it by pandas.get_dummies"
+                f"{name} has the column {column!r} of type {kind}: expected real numbers; drop it, or use "
+                "astype(float) or pandas.get_dummies"
             )

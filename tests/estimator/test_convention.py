@@ -7,7 +7,8 @@ from cdfsg import StochasticGCCA
 from cdfsg.metrics import cross_moments, feasibility
 from tests.estimator.data import digits, moments, stacked, synthetic
 
-pytestmark = pytest.mark.filterwarnings("ignore:not converged")  # two passes are enough to see a convention
+pytestmark = pytest.mark.filterwarnings("ignore:not converged")
+TWO = {"n_epochs": 2, "random_state": 0}  # passes, enough to see a convention
 
 
 @pytest.mark.parametrize("merit", ["identity", "huber"])
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:not converged")  # two passes ar
 @pytest.mark.parametrize("sizes", [(8, 6), (8, 6, 7)])
 def test_the_columns_are_orthonormal_ordered_and_signed(merit, algorithm, sizes):
     views = synthetic(sizes=sizes)
-    model = StochasticGCCA(3, merit=merit, algorithm=algorithm, n_epochs=2, random_state=3).fit(views)
+    model = StochasticGCCA(3, merit=merit, algorithm=algorithm, **TWO).fit(views)
     K = moments(model, views)
     assert feasibility(K[:, :, None])[0] < 1e-8  # rounding, for 2,000 rows of order one
     assert (np.diff(np.abs(model.canonical_correlations_)) <= 0).all()
@@ -26,7 +27,7 @@ def test_the_columns_are_orthonormal_ordered_and_signed(merit, algorithm, sizes)
 @pytest.mark.parametrize("sizes", [(8, 6), (8, 6, 7)])
 def test_correlations_covariances_and_score_are_those_of_the_projections(sizes):
     views = synthetic(sizes=sizes)
-    model = StochasticGCCA(2, n_epochs=2, random_state=0).fit(views)
+    model = StochasticGCCA(2, **TWO).fit(views)
     pairs = np.triu_indices(len(views), 1)
     scores = np.array(model.transform(views))  # (m, N, p)
     correlations = [np.corrcoef(scores[:, :, r])[pairs].mean() for r in range(2)]
@@ -39,11 +40,11 @@ def test_correlations_covariances_and_score_are_those_of_the_projections(sizes):
 
 @pytest.mark.parametrize("algorithm", ["cdfsg-ada", "cdfsg"])
 @pytest.mark.parametrize("merit", ["identity", "huber"])
-def test_a_change_of_units_column_by_column_changes_nothing_but_rounding(merit, algorithm):
+def test_units_of_columns_change_nothing_but_rounding(merit, algorithm):
     views = synthetic()
-    # Powers of two, so that the scaled data have the same digits; the steps then differ by rounding alone.
+    # Powers of two keep the digits; the steps then differ by rounding alone.
     factors = [2.0 ** np.random.default_rng(i).integers(-10, 11, view.shape[1]) for i, view in enumerate(views)]
-    settings = {"merit": merit, "algorithm": algorithm, "n_epochs": 2, "random_state": 0}
+    settings = {"merit": merit, "algorithm": algorithm, **TWO}
     plain = StochasticGCCA(3, **settings).fit(views)
     scaled = StochasticGCCA(3, **settings).fit([view * f for view, f in zip(views, factors, strict=True)])
     np.testing.assert_allclose(scaled.canonical_correlations_, plain.canonical_correlations_, rtol=1e-9)
@@ -52,27 +53,25 @@ def test_a_change_of_units_column_by_column_changes_nothing_but_rounding(merit, 
         np.testing.assert_allclose(np.abs(w * f[:, None]), np.abs(v), rtol=1e-7, atol=1e-9)
 
 
-def test_an_offset_of_the_data_changes_nothing_but_rounding_if_they_are_centred():
+def test_an_offset_of_centred_data_changes_nothing_but_rounding():
     views = synthetic()
-    settings = {"n_epochs": 2, "random_state": 0}
-    plain = StochasticGCCA(2, **settings).fit(views)
-    moved = StochasticGCCA(2, **settings).fit([view + 1024 for view in views])
+    plain = StochasticGCCA(2, **TWO).fit(views)
+    moved = StochasticGCCA(2, **TWO).fit([view + 1024 for view in views])
     np.testing.assert_allclose(moved.canonical_correlations_, plain.canonical_correlations_, rtol=1e-8)
     np.testing.assert_allclose(stacked(moved), stacked(plain), rtol=1e-6, atol=1e-8)
 
 
-def test_scaling_gives_the_same_projections_by_weights_of_standardised_columns():
+def test_scaling_gives_weights_of_standardised_columns_and_the_same_projections():
     views = [view * 3 for view in synthetic()]
-    settings = {"n_epochs": 2, "random_state": 0}
-    plain = StochasticGCCA(2, **settings).fit(views)
-    scaled = StochasticGCCA(2, scale=True, **settings).fit(views)
+    plain = StochasticGCCA(2, **TWO).fit(views)
+    scaled = StochasticGCCA(2, scale=True, **TWO).fit(views)
     for w, v, view in zip(scaled.weights_, plain.weights_, views, strict=True):
         np.testing.assert_allclose(w, v * view.std(axis=0)[:, None], rtol=1e-9)
     for z, u in zip(scaled.transform(views), plain.transform(views), strict=True):
         np.testing.assert_allclose(z, u, atol=1e-9)
 
 
-def test_without_centring_the_second_moments_count_and_nothing_is_subtracted():
+def test_without_centring_second_moments_count_and_nothing_is_subtracted():
     views = [view + 0.5 for view in synthetic(offset=0.0)]
     model = StochasticGCCA(2, center=False, n_epochs=3, random_state=0).fit(views)
     raw = np.hstack(views)
@@ -85,7 +84,7 @@ def test_without_centring_the_second_moments_count_and_nothing_is_subtracted():
 
 def test_the_means_and_deviations_are_those_of_the_rows():
     views = digits()
-    model = StochasticGCCA(1, scale=True, n_epochs=2, random_state=0).fit(views)
+    model = StochasticGCCA(1, scale=True, **TWO).fit(views)
     for mean, scale, view in zip(model.means_, model.scales_, views, strict=True):
         np.testing.assert_allclose(mean, view.mean(axis=0), atol=1e-12)
         deviation = view.std(axis=0)
@@ -94,11 +93,6 @@ def test_the_means_and_deviations_are_those_of_the_rows():
 
 def test_a_score_on_other_rows_is_centred_on_them():
     views = synthetic()
-    model = StochasticGCCA(2, n_epochs=2, random_state=0).fit(views)
+    model = StochasticGCCA(2, **TWO).fit(views)
     part = [view[:500] for view in views]
     assert model.score([view + 10 for view in part]) == pytest.approx(model.score(part), abs=1e-7)
-
-
-def test_the_names_of_the_projections_tell_view_and_component():
-    model = StochasticGCCA(2, n_epochs=2, random_state=0).fit(synthetic())
-    assert list(model.get_feature_names_out()) == ["view0_0", "view0_1", "view1_0", "view1_1"]

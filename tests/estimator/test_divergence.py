@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore:not converged"), pytest.mark.us
 
 
 @pytest.mark.parametrize("algorithm, huge", [("cdfsg-ada", 300.0), ("cdfsg", 30.0)])
-def test_a_huge_step_is_halved_until_the_fit_goes_well_and_each_time_a_warning_says_so(algorithm, huge):
+def test_a_huge_step_is_halved_with_a_warning_until_the_fit_goes_well(algorithm, huge):
     views = synthetic()
     with pytest.warns(match=r"after [\d,]+ rows; the fit goes on from .* with step_size=.* raise batch_size") as said:
         model = StochasticGCCA(4, algorithm=algorithm, step_size=huge, n_epochs=8, random_state=0).fit(views)
@@ -25,7 +25,7 @@ def test_a_huge_step_is_halved_until_the_fit_goes_well_and_each_time_a_warning_s
     assert model.score(views) > 0.95 * sum(CORRELATIONS)
 
 
-def test_a_tracker_that_loses_positive_definiteness_makes_the_fit_go_on_from_the_average_with_half_the_step():
+def test_an_indefinite_tracker_makes_the_fit_go_on_from_the_average_with_half_the_step():
     views = synthetic()
     model = StochasticGCCA(2, tracking=0.05, random_state=0).partial_fit([view[:1000] for view in views])
     before = model.score(views)
@@ -39,13 +39,13 @@ def test_a_tracker_that_loses_positive_definiteness_makes_the_fit_go_on_from_the
     assert model.score(views) > before and len(model.restarts_) == 1
 
 
-def test_the_fit_gives_up_after_many_restarts_with_a_sentence():
+def test_the_fit_gives_up_after_many_restarts():
     views = synthetic()
     with pytest.warns(match="goes on"), pytest.raises(ValueError, match=f"after {HALVINGS} restarts, each with half"):
         StochasticGCCA(2, step_size=1e30, n_epochs=50, random_state=0).fit(views)
 
 
-def test_a_minibatch_of_rows_a_thousand_times_larger_than_the_others_does_not_spoil_the_weights():
+def test_a_minibatch_of_rows_a_thousand_times_larger_does_not_spoil_the_weights():
     views = synthetic(6000)
     model = StochasticGCCA(4, random_state=0).partial_fit([view[:3000] for view in views])
     before = stacked(model)
@@ -63,25 +63,29 @@ def test_the_default_steps_neither_diverge_nor_restart(algorithm, sizes):
 
 
 @pytest.mark.parametrize("merit, mu, slope", [("identity", 0.05, 1.0), ("huber", 0.05, 0.05), ("huber", 7.0, 1.0)])
-def test_the_default_penalty_bounds_the_penalty_function_below_and_goes_with_the_slope_of_the_merit(merit, mu, slope):
+def test_the_default_penalty_is_above_the_bound_and_goes_with_the_slope_of_the_merit(merit, mu, slope):
     for sizes in ((8, 6), (8, 6, 7)):
         views, threshold = synthetic(300, sizes), 1.5 * slope * (len(sizes) - 1)
         assert StochasticGCCA(n_epochs=1, merit=merit, mu=mu).fit(views).penalty_ == pytest.approx(threshold / 0.75)
     assert StochasticGCCA(n_epochs=1, merit=merit, mu=mu, penalty=5.0).fit(views).penalty_ == 5.0
 
 
-def test_the_steps_are_inverse_to_curvature_and_fall_like_a_root():
+def test_the_first_steps_are_inverse_to_curvature_and_to_the_root_of_the_trace():
     assert steps.gradient_step(Identity(), 2, 2.0) == pytest.approx(2 / (8 + 2))
     assert steps.gradient_step(Huber(0.05), 2, 0.1) == pytest.approx(2 / (0.4 + 0.1))
     assert steps.adaptive_step(40.0, 60) == pytest.approx(0.015)
-    assert steps.decay(0) == 1 and steps.decay(3 * steps.DECAY_STEPS) == pytest.approx(0.5)
+
+
+def test_steps_fall_like_a_root_of_the_number_of_minibatches():
+    solver = StochasticGCCA(2, algorithm="cdfsg").partial_fit(synthetic(200))._solver
+    first, solver._steps_made = solver._alpha(), solver._steps_made + 3 * steps.DECAY_STEPS
+    assert solver._alpha() == pytest.approx(first / 2, rel=1e-3)  # which had made two
 
 
 @pytest.mark.parametrize("power", [1.5, 2.0, 3.0])
-def test_what_is_still_to_come_is_found_where_gains_fall_like_a_power(power):
+def test_what_is_still_to_come_where_gains_fall_like_a_power(power):
     gains = np.arange(1, 100_000, dtype=float) ** -power
     history = np.cumsum(gains)[:10]
     # The sum is replaced by an integral, which is a few per cent off from the tenth term on.
     assert still_to_come(history) == pytest.approx(gains[10:].sum(), rel=0.15)
-    # Nothing is to come after one pass or a loss.
     assert still_to_come([1.0]) == still_to_come([1.0, 0.9]) == still_to_come([1.0, 1.1, 1.1]) == 0

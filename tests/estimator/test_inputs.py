@@ -10,9 +10,9 @@ import pytest
 from scipy import sparse
 
 from cdfsg import StochasticGCCA
-from cdfsg.estimator.inputs import RUNS_AT_ONCE, read_views, rebatch
-from cdfsg.estimator.moments import Moments
-from cdfsg.estimator.problem import StreamedGCCA, centre_and_scale
+from cdfsg.estimator.inputs import RUNS_AT_ONCE, rebatch
+from cdfsg.estimator.problem import Moments, StreamedGCCA, centre_and_scale
+from cdfsg.estimator.tables import read_views
 from cdfsg.merits import Identity
 from cdfsg.problems import SampledGCCA
 from tests.estimator.data import chunks, stacked, synthetic
@@ -42,7 +42,7 @@ def test_sparse_views_equal_dense_ones(form, center):
     assert model.score(thin) == pytest.approx(dense.score(views), abs=1e-8)
 
 
-def test_one_view_may_be_sparse_and_the_other_dense_and_sparse_views_side_by_side_are_cut():
+def test_sparse_views_may_stand_beside_dense_ones_or_side_by_side():
     views = counts()
     dense = StochasticGCCA(2, **SETTINGS).fit(views)
     mixed = StochasticGCCA(2, **SETTINGS).fit([sparse.csr_array(views[0]), views[1]])
@@ -52,7 +52,7 @@ def test_one_view_may_be_sparse_and_the_other_dense_and_sparse_views_side_by_sid
 
 
 def test_sparse_views_are_never_made_dense():
-    # As dense arrays the views would take 2 GB each, a minibatch 40 MB; products with p columns and moments take 20 MB.
+    # Dense, the views would take 2 GB each, a minibatch 40 MB; products and moments take 20 MB.
     rng = np.random.default_rng(0)
     rows, columns = np.repeat(np.arange(10_000), 3), rng.integers(0, 50, 30_000)
     columns[::10] = rng.integers(0, 50_000, 3000)
@@ -76,30 +76,28 @@ def test_one_array_equals_the_list_of_its_views_and_gives_one_array():
         assert one.n_features_per_view_ == listed.n_features_per_view_ == (7, 7)
 
 
-def test_nested_lists_whole_numbers_and_booleans_are_taken_as_numbers():
+def test_lists_whole_numbers_objects_and_booleans_are_taken_as_numbers():
     views = [np.round(4 * view) for view in synthetic(300)]
-    model = StochasticGCCA(2, **SETTINGS).fit(views)
-    for form in ([view.tolist() for view in views], [view.astype(int) for view in views],
-                 [view.astype(object) for view in views]):  # fmt: skip
-        np.testing.assert_allclose(stacked(StochasticGCCA(2, **SETTINGS).fit(form)), stacked(model), atol=1e-10)
+    weights = stacked(StochasticGCCA(2, **SETTINGS).fit(views))
+    for form in (np.ndarray.tolist, lambda view: view.astype(int), lambda view: view.astype(object)):
+        fitted = StochasticGCCA(2, **SETTINGS).fit([form(view) for view in views])
+        np.testing.assert_allclose(stacked(fitted), weights, atol=1e-10)
     signs = [view > 0 for view in views]
-    np.testing.assert_allclose(
-        stacked(StochasticGCCA(2, **SETTINGS).fit(signs)),
-        stacked(StochasticGCCA(2, **SETTINGS).fit([view.astype(np.float32) for view in signs])),
-        atol=1e-5,
-    )
+    as_floats = [view.astype(np.float32) for view in signs]
+    fits = [stacked(StochasticGCCA(2, **SETTINGS).fit(some)) for some in (signs, as_floats)]
+    np.testing.assert_allclose(*fits, atol=1e-5)
 
 
 @pytest.mark.parametrize("types, expected", [("f4 f4", "f4"), ("u1 f4", "f4"), ("i2 f2", "f4"), ("i4 f4", "f8")])
-def test_a_fit_computes_in_single_precision_where_that_holds_the_data_exactly(types, expected):
+def test_a_fit_is_in_single_precision_where_that_holds_the_data_exactly(types, expected):
     assert read_views([np.ones((3, 2), dtype=kind) for kind in types.split()], None).dtype == np.dtype(expected)
 
 
-def mapped(view, folder):
+def mapped(view, folder, mode="r"):
     """The file of a view, mapped."""
     path = folder / f"{view.shape[1]}.npy"
     np.save(path, view)
-    return np.load(path, mmap_mode="r")
+    return np.load(path, mmap_mode=mode)
 
 
 def lazy(view, folder):
@@ -122,29 +120,27 @@ def test_mapped_files_and_dask_arrays_equal_arrays_in_their_order(form, tmp_path
 def test_a_mapped_file_is_shuffled_in_runs_and_every_row_comes_once(tmp_path):
     rows = 70_000
     data = np.arange(rows * 40, dtype=np.float32).reshape(rows, 40)
-    np.save(tmp_path / "data.npy", data)
-    source = read_views(np.load(tmp_path / "data.npy", mmap_mode="r"), (20, 20))
+    source = read_views(mapped(data, tmp_path), (20, 20))
     assert not source.in_memory
     seen = [np.hstack(blocks) for blocks in source.batches(100, np.random.default_rng(0))]
     order = np.concatenate(seen)[:, 0] / 40
     np.testing.assert_array_equal(np.sort(order), np.arange(rows))
     assert {len(part) for part in seen} == {100}
-    # One batch draws from most of the runs that are shuffled among each other, of 3,276 rows each.
+    # A batch draws from most of the runs that are shuffled together, of 3,276 rows each.
     assert len(np.unique(order[:100] // 3276)) > RUNS_AT_ONCE / 2
     np.testing.assert_array_equal(np.concatenate(seen), data[order.astype(int)])
 
 
 def test_what_was_written_to_a_copy_on_write_mapping_is_not_lost(tmp_path):
     view = synthetic()[0]
-    np.save(tmp_path / "view.npy", view)
-    mapped = np.load(tmp_path / "view.npy", mmap_mode="c")
-    mapped[:] = 2 * view
-    source = read_views([mapped, view], None)
+    copied = mapped(view, tmp_path, "c")
+    copied[:] = 2 * view
+    source = read_views([copied, view], None)
     for _ in range(2):
         assert all((left == 2 * right).all() for left, right in source.batches(100))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets go of the pages of a mapped file at once")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets go of pages at once")
 def test_memory_does_not_grow_with_the_length_of_a_mapped_file(tmp_path):
     code = """
 import resource, sys
@@ -170,7 +166,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     done = [subprocess.run(command, capture_output=True, text=True) for command in commands]
     assert not any(one.returncode for one in done), [one.stderr for one in done]
     grown = [int(one.stdout) for one in done]
-    # In kB.  The buffers of a shuffled read are 16 MB and their copies; 96 MB more of data must not show.
+    # In kB: a shuffled read takes 16 MB and copies; 96 MB more of data must not show.
     assert grown[1] < grown[0] + 30_000
 
 
@@ -183,17 +179,16 @@ def test_the_chunks_of_a_dask_array_are_shuffled_and_every_row_comes_once():
     np.testing.assert_array_equal(np.sort(order), np.arange(2000))
 
 
-def test_frames_give_the_names_of_the_columns_and_other_names_are_refused():
+def test_frames_give_names_of_columns_and_others_are_refused():
     views = synthetic()
-    frames = [pd.DataFrame(view, columns=[f"{name}{k}" for k in range(view.shape[1])])
-              for name, view in zip("ab", views, strict=True)]  # fmt: skip
+    frames = [pd.DataFrame(view).add_prefix(name) for name, view in zip("ab", views, strict=True)]
     model = StochasticGCCA(2, **SETTINGS).fit(frames)
     assert list(model.feature_names_in_) == [*frames[0].columns, *frames[1].columns]
     np.testing.assert_array_equal(stacked(model), stacked(StochasticGCCA(2, **SETTINGS).fit(views)))
     with pytest.raises(ValueError, match="names of the columns"):
         model.transform([frames[0][frames[0].columns[::-1]], frames[1]])
     assert not hasattr(model.fit(views), "feature_names_in_")
-    frame = pd.DataFrame(np.hstack(views), columns=[f"x{k}" for k in range(14)])
+    frame = pd.DataFrame(np.hstack(views)).add_prefix("x")
     model = StochasticGCCA(2, view_sizes=(8, 6), **SETTINGS).fit(frame)
     assert list(model.feature_names_in_) == list(frame.columns)
     with pytest.raises(ValueError, match="feature names should match"):
@@ -201,7 +196,7 @@ def test_frames_give_the_names_of_the_columns_and_other_names_are_refused():
 
 
 @pytest.mark.parametrize("size", [1, 7, 50, 1000])
-def test_batches_do_not_depend_on_the_chunks_they_are_cut_from(size):
+def test_batches_do_not_depend_on_chunks(size):
     views = synthetic(230)
     batches = list(rebatch(chunks(views, size), 50))
     assert [len(left) for left, _ in batches] == [50, 50, 50, 50, 30]
@@ -223,7 +218,7 @@ def test_moments_of_batches_are_those_of_all_rows(form, offset):
     np.testing.assert_array_equal(moments.high, data.max(axis=0))
 
 
-def test_the_products_with_sparse_rows_are_those_with_the_centred_and_scaled_ones():
+def test_products_with_sparse_rows_are_those_with_centred_and_scaled_ones():
     rng = np.random.default_rng(0)
     views = [part[:40] for part in counts()]
     n = 35

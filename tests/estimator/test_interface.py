@@ -25,7 +25,7 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
 
 
-def test_it_stands_in_a_pipeline_with_the_views_side_by_side():
+def test_it_stands_in_a_pipeline_and_names_its_projections():
     both = np.hstack(synthetic())
     model = make_pipeline(StandardScaler(), StochasticGCCA(2, view_sizes=(8, 6), random_state=0))
     names = model.set_output(transform="pandas").fit_transform(both).columns
@@ -37,27 +37,26 @@ def test_other_seeds_give_other_orders_and_the_same_seed_the_same():
     one, same, other = (StochasticGCCA(2, n_epochs=3, random_state=seed).fit(views) for seed in (0, 0, 1))
     np.testing.assert_array_equal(stacked(one), stacked(same))
     assert not np.array_equal(stacked(one), stacked(other))
-    # Both near the same optimum.
     np.testing.assert_allclose(one.canonical_correlations_, other.canonical_correlations_, atol=0.05)
 
 
-def test_callbacks_are_told_of_every_pass_and_every_call_of_partial_fit_and_may_end_the_fit():
+def test_callbacks_follow_passes_and_calls_and_may_end_the_fit():
     told = []
     views = synthetic()
     settings = {"n_epochs": 4, "tol": 0, "random_state": 0}
-    model = StochasticGCCA(2, callbacks=lambda model, progress: told.append((model, progress)), **settings).fit(views)
-    assert [progress.epoch for _, progress in told] == [1, 2, 3, 4]
-    assert [progress.rows for _, progress in told] == [2000, 4000, 6000, 8000]
-    assert all(who is model and isinstance(progress, Progress) for who, progress in told)
-    assert told[-1][1].captured == pytest.approx(model.canonical_correlations_.sum(), rel=0.05)
-    assert told[-1][1].step_size == 1.0 and told[-1][1].seconds > 0
+    model = StochasticGCCA(2, callbacks=lambda *given: told.append(given), **settings).fit(views)
+    models, progress = zip(*told, strict=True)
+    assert [(one.epoch, one.rows) for one in progress] == [(1, 2000), (2, 4000), (3, 6000), (4, 8000)]
+    assert {id(one) for one in models} == {id(model)} and isinstance(progress[0], Progress)
+    assert progress[-1].captured == pytest.approx(model.canonical_correlations_.sum(), rel=0.05)
+    assert progress[-1].step_size == 1.0 and progress[-1].seconds > 0
     ended = StochasticGCCA(2, callbacks=[lambda model, progress: progress.epoch == 2, lambda *_: None], **settings)
     assert ended.fit(views).n_epochs_ == 2
-    told = []
-    model = StochasticGCCA(1, callbacks=[lambda model, progress: told.append((progress.epoch, progress.rows))])
+    calls = []
+    model = StochasticGCCA(1, callbacks=[lambda model, progress: calls.append((progress.epoch, progress.rows))])
     for chunk in chunks(synthetic(300), 100):
         model.partial_fit(chunk)
-    assert told == [(1, 100), (2, 200), (3, 300)]
+    assert calls == [(1, 100), (2, 200), (3, 300)]
 
 
 def test_a_fit_ends_early_after_two_passes_without_gain():
@@ -66,7 +65,7 @@ def test_a_fit_ends_early_after_two_passes_without_gain():
     assert StochasticGCCA(1, n_epochs=8, tol=0, random_state=0).fit(synthetic()).n_epochs_ == 8
 
 
-def test_verbose_prints_a_line_per_pass_and_more_where_it_takes_long(capsys, monkeypatch):
+def test_verbose_prints_a_line_per_pass_and_more_in_long_ones(capsys, monkeypatch):
     StochasticGCCA(1, n_epochs=2, verbose=1, random_state=0).fit(synthetic())
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2 and lines[1].startswith("[StochasticGCCA] pass 2: 4,000 rows seen, correlation captured 0.")
@@ -78,7 +77,7 @@ def test_verbose_prints_a_line_per_pass_and_more_where_it_takes_long(capsys, mon
     assert capsys.readouterr().out == ""
 
 
-def test_the_package_loads_neither_the_estimator_nor_what_it_needs_until_it_is_asked_for():
+def test_the_package_loads_the_estimator_only_when_asked():
     code = "import cdfsg, sys; print(*sorted({'sklearn', 'pandas', 'scipy', 'matplotlib'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
 

@@ -36,12 +36,12 @@ def labelled():
 
 
 door("estimator", {
-    "zero views": (lambda: fit([]), "views", "0 views"),
+    "zero views": (lambda: fit([]), "views", "0 view(s)"),
     "one view": (lambda: fit([LEFT]), "views", "1 view"),
     "a dict of views": (lambda: fit({"a": LEFT, "b": RIGHT}), "views", "dict"),
     "a path in place of a view": (lambda: fit(["left.npy", RIGHT]), "view 0", "'left.npy'"),
-    "a view of three dimensions": (lambda: fit([NUMBERS.reshape(6, 2, 2), RIGHT]), "view 0", "(6, 2, 2)"),
-    "rows of unequal lengths": (lambda: fit([[[1, 2], [3]] * 3, RIGHT]), "view 0", "unequal lengths"),
+    "a view of three dimensions": (lambda: fit([NUMBERS.reshape(6, 2, 2), RIGHT]), "view 0", "dim 3"),
+    "rows of unequal lengths": (lambda: fit([[[1, 2], [3]] * 3, RIGHT]), "view 0", "inhomogeneous"),
     "a column of dates": (lambda: fit([frame("a").assign(day=pd.Timestamp(0)), frame("c")]),
         "view 0", "'day'", "datetime64"),
     "a column of strings": (lambda: fit([frame("a").astype(str), frame("c")]), "view 0", "'a'", "str"),
@@ -74,7 +74,7 @@ door("estimator", {
     "no row": (lambda: fit([LEFT[:0], RIGHT[:0]]), "view 0", "0 sample"),
     "a view of one dimension": (lambda: fit([LEFT, RIGHT[:, 0]]), "view"),
     "a view of no column": (lambda: fit([LEFT[:, :0], RIGHT]), "view 0", "0 feature"),
-    "unequal row counts": (lambda: fit([LEFT, RIGHT[:5]]), "views", "6, 5 rows"),
+    "unequal row counts": (lambda: fit([LEFT, RIGHT[:5]]), "views", "(6, 5) rows"),
     "NaN": (lambda: fit([LEFT, holding(np.nan)[:, :2]], n_components=1), "view 1", "NaN"),
     "infinity": (lambda: fit([holding(np.inf)[:, :2], RIGHT]), "view 0", "infinity"),
     "complex numbers": (lambda: fit([LEFT * 1j, RIGHT]), "view 0", "omplex"),
@@ -103,7 +103,7 @@ door("estimator", {
         lambda: fit([frame("a", "b"), frame("c")]).transform([frame("b", "a"), frame("c")]), "names of the columns"),
     "a transform before a fit": (lambda: unfitted().transform([LEFT, RIGHT]), "not fitted"),
     "a first call of partial_fit with too few rows": (lambda: unfitted().partial_fit([LEFT[:2], RIGHT[:2]]),
-        "2 rows", "n_components = 2"),
+        "2 row(s)", "n_components = 2"),
 })  # fmt: skip
 door("eigenproblem", {
     "no row of X": (lambda: SampledGEVP(0), "d ", "0"),
