@@ -35,9 +35,7 @@ def moments_of(P: Array) -> Array:
 
 def require_finite_moments(K: Array) -> None:
     if not np.isfinite(K).all():
-        raise ValueError(
-            "views has values so large that their squares overflow: expected values as in the fit; look at the largest"
-        )
+        raise ValueError("views has values whose squares overflow: expected values as in the fit")
 
 
 def normalise(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit) -> Solution:
@@ -109,9 +107,6 @@ def _joint_factor(K: Array) -> Array:
     own = K.trace()
     N, defined = metrics.orthogonalise(sym(own)[None])
     if not defined[0]:
-        raise ValueError(
-            f"the {len(own)} projections are linearly dependent on these rows; ask for fewer n_components, or give "
-            "more rows"
-        )
+        raise ValueError(f"the {len(own)} projections are linearly dependent on these rows; give more of them")
     cross = sym(K.sum(axis=(0, 1)) - own)
     return N[0] @ np.linalg.eigh(sym(N[0] @ cross @ N[0]))[1]

@@ -14,6 +14,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from cdfsg.estimator import convention, steps
+from cdfsg.estimator.convention import moments_of, require_finite_moments, total_correlation, variances
 from cdfsg.estimator.convergence import Progress, has_stalled, reason_for_doubt
 from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, ViewRows, is_stream, rebatch
 from cdfsg.estimator.online import NO_ROWS, OnlineSolver, Restart
@@ -44,69 +45,59 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_components : int, default 1
         Number p of components, at most the width of the narrowest view.
     merit : {"identity", "huber"}, default "identity"
-        The merit g.  The identity is classical CCA, for three or more views SUMCOR with a joint constraint.  Huber's
-        levels large covariances; it is even, so that a pair (a, b) can come again as (a, -b).
+        The merit g: classical CCA, for three or more views SUMCOR with a joint constraint; or one that levels large
+        covariances, and is even, so that a pair (a, b) can come again as (a, -b).
     mu : float, default 0.05
         Threshold of the Huber merit, in units of a covariance of projections, which is at most 1/m.
     algorithm : {"cdfsg-ada", "cdfsg"}, default "cdfsg-ada"
         CDFSG-Ada, with Adam's step sizes per entry, or CDFSG, with one step size.
     batch_size : int or "auto", default "auto"
-        Rows of a minibatch.  "auto": 100, or fewer, down to 20, where a pass would have less than 40 of them.
+        Rows of a minibatch.  "auto": 100, or fewer, down to 20, where a pass has less than 40 of them.
     n_epochs : int, default 5
         Most passes of `fit` over the data; it reads an iterator once.
     penalty : float or None, default None
-        The penalty parameter beta; None for ``2 g (m - 1)``, g the largest slope of the merit.  Below
-        ``3/2 g (m - 1)`` the penalty function can fall without bound.
+        The parameter beta; None for ``2 g (m - 1)``, g the largest slope of the merit.  The penalty function can fall
+        without bound below ``3/2 g (m - 1)``.
     step_size : float, default 1.0
         Multiple of the default step.
     tracking : float, default 0.2
         The step b of the tracker of X'MX, in (0, 1].
-    center : bool, default True
-        Subtract the running mean, without changing the rows.
-    scale : bool, default False
-        Let weights and `transform` refer to columns divided by their standard deviation; it changes no correlation.
+    center, scale : bool, default True and False
+        Subtract the running mean; let weights and `transform` refer to columns of unit standard deviation.
     tol : float, default 1e-3
         `fit` ends after two passes that each add less than this share to the captured correlation; 0 for never.
     shuffle : bool, default True
-        Visit the rows in another random order in each pass of `fit`; an iterator keeps its order.
+        Visit the rows of `fit`, but of no iterator, in another random order in each pass.
     view_sizes : sequence of int, "halves" or None, default None
-        Widths of the views in one array with the views side by side; "halves" for two of half the columns each.
-        None: the data are a list of views.
+        Widths of the views in one array; "halves" for two of half its columns.  None: the data are a list of views.
     random_state : int, RandomState or None, default None
         Of the start and of the order of the rows.
     verbose : int, default 0
         1 prints a line per pass, and one every five seconds.
     callbacks : callable, sequence of callables or None, default None
-        Called as ``callback(estimator, progress)`` after each pass or call of `partial_fit`, with a `Progress`; `fit`
-        ends where one returns True.
+        Called with the estimator and a `Progress` after each pass or `partial_fit`; one that returns True ends `fit`.
 
     Attributes
     ----------
     weights_ : list of array (n_i, n_components), float64
-        Weights of each view's centred (and scaled) columns, in the scaling, order and sign of
-        `cdfsg.estimator.convention`: ``sum_i w_i' S_ii w_i = I`` over the rows measured.
+        Weights of the centred (and scaled) columns, as in `cdfsg.estimator.convention`.
     canonical_correlations_ : array (n_components,)
-        Correlation of the views' projections; with three or more views the mean over the pairs.  After `fit` over all
-        rows; after `partial_fit`, or a fit to an iterator, over about the last 10,000.
+        Mean correlation of two views' projections: after `fit` over all rows; after `partial_fit`, or a fit to an
+        iterator, over about the last 10,000.
     explained_covariance_ : array (n_components,)
-        Covariance of the projections along weights of unit length, averaged over the pairs of views.
+        Mean covariance of two views' projections along weights of unit length.
     means_, scales_ : list of array (n_i,), float64
         What `transform` subtracts (zeros unless `center`) and divides by (ones unless `scale`).
     n_features_per_view_, n_features_in_ : tuple of int, int
-        Columns of each view, and of all together.
+        Columns of each view, and of all.
     n_samples_seen_, n_epochs_ : int
-        Rows seen, repeats included; passes made by `fit`.
+        Rows seen, repeats included; passes of `fit`.
     converged_ : bool
         False if `fit` warned that the captured correlation still grew, or that it made too few steps to tell.
     restarts_ : list of Restart
-        Divergences: after how many rows, why, and the step size from there.
+        Divergences, from which the fit went on, with a warning, from the average of its iterates with half the step.
     penalty_, batch_size_ : float, int
         The values used.
-
-    Notes
-    -----
-    A fit that diverges goes on from the average of its iterates with half the step, and warns.  One minibatch serves as
-    both of the algorithm's samples.
 
     Examples
     --------
@@ -149,8 +140,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         views : list of array_like (N, n_i), array_like (N, n), iterator or callable
-            A list of views, or with `view_sizes` one array: arrays, mapped files, DataFrames, sparse matrices or Dask
-            arrays.  An iterator gives chunks of such data, once; a callable returns a new iterator for every pass.
+            Arrays, mapped files, DataFrames, sparse matrices or Dask arrays: a list, or one with `view_sizes`.  An
+            iterator gives chunks of such data, once; a callable returns a new iterator for every pass.
         y : None
             Ignored.
 
@@ -181,21 +172,17 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(self, views: Any, y: Any = None) -> Self:
-        """Go on with the fit on these rows, once, in their order; `calibrate` stands for the last pass of `fit`.
+        """Go on with the fit on these rows, once, in their order, by minibatches of 100 if `batch_size` is "auto".
 
-        Parameters
-        ----------
-        views : list of array_like (l, n_i), or array_like (l, n)
-            As for `fit`, but no iterator; more rows than `n_components` in the first call, later one or more.
-        y : None
-            Ignored.
+        `views` are as for `fit`, but no iterator; the first call needs more rows than `n_components`.  `calibrate`
+        stands for the last pass of `fit`.
         """
         parameters = self.get_params(deep=False)
         require_valid(parameters)
         began = time.perf_counter()
         first = not hasattr(self, "_solver")
         source = read_features(self, views, at_least=1, reset=first)
-        blocks = source.take(slice(None))  # all are checked before the first of them moves anything
+        blocks = source.take(slice(None))  # all are checked before any moves the fit
         if first:
             self._forget(None)
         else:
@@ -230,35 +217,32 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return np.concatenate(projected, axis=1)
         container = _get_output_config("transform", self)["dense"]
         if container != "default":
-            raise ValueError(
-                f"set_output(transform={container!r}) needs one table, but a list of views gives a list of arrays: "
-                "give one array and its view_sizes, or set_output(transform='default')"
-            )
+            raise ValueError(f"set_output(transform={container!r}) needs one array and view_sizes, not a list of views")
         return projected
 
     def score(self, views: Any, y: Any = None) -> float:
-        """Total correlation captured on these rows, on which the projections are centred if `center`.
+        """Total correlation captured on these rows, centred on them if `center`.
 
-        For two views the sum of the canonical correlations of their projections (the paper's TCC); for more the sum
-        over the components of the mean correlation of two views.
+        For two views the paper's TCC of their projections; for more the sum of the mean correlations of two views.
         """
         check_is_fitted(self)
         source = read_features(self, views, at_least=2, reset=False)
-        rows, shift, largest, first, second = 0, np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
+        rows, shift, largest, mean, K = 0, np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
         with np.errstate(over="ignore", invalid="ignore"):
             for blocks in source.batches(MEASURED_ROWS):
                 P = np.stack(self._scores(blocks, np.float64), axis=1)
                 largest = np.maximum(largest, np.abs(P).max(axis=0))
-                if self.center:  # about a row: the square of a mean far from zero would cost all digits
-                    shift = P[0] if not rows else shift
-                    P = P - shift
-                rows, first, second = rows + len(P), first + P.sum(axis=0), second + convention.moments_of(P) * len(P)
-            mean, K = first / rows, second / rows
+                if self.center and not rows:  # the square of a mean far from zero would cost all digits
+                    shift = P[0]
+                P -= shift
+                rows, mean, K = rows + len(P), mean + P.sum(axis=0), K + moments_of(P) * len(P)
+            mean, K = mean / rows, K / rows
             if self.center:
-                K = K - np.einsum("ip,jq->ijpq", mean, mean)
-        convention.require_finite_moments(K)
-        varies = np.sqrt(convention.variances(K)) > ROUNDING * largest
-        return convention.total_correlation(K * varies[:, None, :, None] * varies[None, :, None, :])
+                K -= np.einsum("ip,jq->ijpq", mean, mean)
+        require_finite_moments(K)
+        constant = np.sqrt(variances(K)) <= ROUNDING * largest
+        K[constant[:, None, :, None] | constant[None, :, None, :]] = 0
+        return total_correlation(K)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the projections, view after view: ``view0_0``, ``view0_1``, ..."""
@@ -288,16 +272,17 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [np.asarray(Z @ w - mu @ w, dtype) for Z, w, mu in zip(blocks, W, self.means_, strict=True)]
 
     def _forget(self, rows: int | None) -> None:
-        """Begin a new fit: one that fails leaves no mixture of two."""
+        """Begin anew, so that a fit that fails leaves no mixture of two."""
         self.batch_size_ = steps.minibatch_size(self.batch_size, rows, self.n_components)
-        self._order_seed, self._start_seed = map(int, check_random_state(self.random_state).randint(2**31 - 1, size=2))
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
+        self._order_seed, self._start_seed = map(int, seeds)
         self.restarts_: list[Restart] = []
         self.n_epochs_, self.converged_, self._calls = 0, True, 0
         for name in ("_solver", "weights_", "means_", "scales_", "canonical_correlations_", "explained_covariance_"):
             self.__dict__.pop(name, None)
 
     def _pass(self, data: Source | Stream, order: np.random.Generator | None, epoch: int, began: float) -> None:
-        """One pass over the data, with a line now and then if it takes long."""
+        """One pass over the data, with a line now and then."""
         said, done, rows = time.perf_counter(), 0, data.n_samples
         for blocks in data.batches(self.batch_size_, order):
             self._advance(blocks)
@@ -305,7 +290,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if self.verbose and time.perf_counter() - said > QUIET_SECONDS:
                 said = time.perf_counter()
                 part = f"{done:,} rows" + (f" of {rows:,} ({done / rows:.0%})" if rows else "")
-                self._print(f"pass {epoch}: {part}, {said - began:.0f} s")
+                self._print(epoch, f"{part}, {said - began:.0f} s")
         if not done:
             raise ValueError(NO_ROWS)
 
@@ -318,9 +303,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _begin(self, blocks: list[ViewRows]) -> OnlineSolver:
         sizes, merit = self.n_features_per_view_, make_merit(self.merit, self.mu)
         if self.n_components > min(sizes):
-            raise ValueError(
-                f"n_components={self.n_components}: expected at most {min(sizes)}, the width of the narrowest view"
-            )
+            raise ValueError(f"n_components={self.n_components}: expected at most {min(sizes)}, the narrowest width")
         penalty = float(self.penalty or steps.penalty_parameter(merit, len(sizes)))
         same = {name: getattr(self, name) for name in ("algorithm", "n_components", "tracking", "center")}
         step, seed = float(self.step_size), self._start_seed
@@ -340,15 +323,13 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _report(self, epoch: int, captured: float, began: float) -> bool:
         """Print a line and call the callbacks; whether one returns True."""
         solver = self._solver
-        progress = Progress(epoch, solver.moments.rows, captured, solver.step_size, time.perf_counter() - began)
+        rows, step, seconds = solver.moments.rows, solver.step_size, time.perf_counter() - began
+        progress = Progress(epoch, rows, captured, step, seconds)
         if self.verbose:
-            self._print(
-                f"pass {epoch}: {progress.rows:,} rows seen, correlation captured {captured:.4f}, "
-                f"step_size {progress.step_size:g}, {progress.seconds:.1f} s"
-            )
+            words = f"correlation captured {captured:.4f}, step_size {step:g}, {seconds:.1f} s"
+            self._print(epoch, f"{rows:,} rows seen, {words}")
         listed = [self.callbacks] if callable(self.callbacks) else (self.callbacks or [])
-        answers = [callback(self, progress) for callback in listed]
-        return any(answer is True for answer in answers)
+        return any([callback(self, progress) is True for callback in listed])
 
-    def _print(self, words: str) -> None:
-        print(f"[{type(self).__name__}] {words}", flush=True)
+    def _print(self, epoch: int, words: str) -> None:
+        print(f"[{type(self).__name__}] pass {epoch}: {words}", flush=True)

@@ -37,10 +37,7 @@ class Source:
         short = all(table.dtype.itemsize <= (4 if table.dtype.kind == "f" else 2) for table in self.tables)
         return np.dtype(np.float32 if short else np.float64)
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether single rows can be read in any order without reading others."""
-        return not any(is_dask(table) or _file_behind(table) for table in self.tables)
+
 
     def take(self, rows: Array | slice) -> list[ViewRows]:
         """The named rows of every view, converted; ValueError if one is missing or infinite."""
@@ -59,7 +56,7 @@ class Source:
 
         On a disk or behind Dask, runs of rows come in random order, and `RUNS_AT_ONCE` of them are shuffled.
         """
-        if rng is None or not self.in_memory:
+        if rng is None or any(is_dask(table) or _file_behind(table) for table in self.tables):
             yield from rebatch(self._runs(size, rng), size)
             return
         order = rng.permutation(self.n_samples)
@@ -99,9 +96,7 @@ class Stream:
         """One pass in batches of `size` rows across chunks, in their order."""
         chunks = self.make() if self.again else self.make
         if not isinstance(chunks, Iterable):
-            raise ValueError(
-                f"views is a function that returned {type(chunks).__name__}: expected an iterator of chunks"
-            )
+            raise ValueError(f"views() returned {type(chunks).__name__}: expected an iterator of chunks")
         return rebatch((self.read(chunk).take(slice(None)) for chunk in chunks), size)
 
 
@@ -136,10 +131,7 @@ def _rows_of(table: Any, rows: Array | slice, number: int) -> Any:
     if is_dask(part):
         stated, part = part.shape, part.compute()
         if part.shape != stated:
-            raise ValueError(
-                f"a chunk of view {number} has shape {part.shape}: expected {tuple(map(int, stated))}; call "
-                "compute_chunk_sizes() of the Dask array first"
-            )
+            raise ValueError(f"a chunk of view {number} has shape {part.shape}, not {stated}: compute_chunk_sizes()")
     return part.tocsr() if sparse.issparse(part) else np.asarray(part)
 
 
@@ -158,10 +150,7 @@ def _require_finite(block: ViewRows, view: int) -> None:
     if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
         return
     word = "NaN" if np.isnan(values).any() else "infinity"
-    raise ValueError(
-        f"view {view} contains {word}: expected finite numbers; drop the rows with missing values in all views, or "
-        "fill them in, as by sklearn.impute.SimpleImputer"
-    )
+    raise ValueError(f"view {view} contains {word}: drop those rows in all views, or use a SimpleImputer")
 
 
 def _file_behind(table: Any) -> mmap.mmap | None:

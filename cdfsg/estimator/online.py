@@ -21,8 +21,8 @@ ALGORITHMS: dict[str, type[CDFSG]] = {"cdfsg-ada": CDFSGAda, "cdfsg": CDFSG}
 
 WARM_UP = 10  # minibatches from which each view's top eigenvalue is estimated
 POWER_STEPS = 20  # power iterations per estimate, which is needed to some ten per cent
-GROWTH = 1.1  # change of a column's largest deviation, or a view's top eigenvalue, that asks for new coordinates
-AVERAGING = 3  # the weights of averaged iterates grow like this power of the row count: the start fades
+GROWTH = 1.1  # change of a largest deviation or a top eigenvalue that asks for new coordinates
+AVERAGING = 3  # the weights of averaged iterates grow like this power of the row count
 WINDOW = 10_000  # rows over which the moments of the projections are averaged
 ESCAPED = 10.0  # eigenvalue of the tracked X'MX, 1 at a feasible point, at which a run has diverged
 RANK_RTOL = 1e-13  # relative eigenvalue at which the projections of the start are linearly dependent
@@ -61,14 +61,14 @@ class OnlineSolver:
     center: bool
     state: TrackingState = field(init=False)  # from the first minibatch on
     average: Array = field(init=False)
-    K: Array = field(init=False)
 
     def __post_init__(self, seed: int) -> None:
         self.problem = StreamedGCCA(self.sizes, self.merit)
         self.solver = ALGORITHMS[self.algorithm](beta=self.penalty)
         self.rng = np.random.default_rng(seed)
-        n, m = sum(self.sizes), len(self.sizes)
+        n, m, p = sum(self.sizes), len(self.sizes), self.n_components
         self.moments, self.deviation, self.top = Moments(n), np.zeros(n), np.ones(m)
+        self.K = np.zeros((m, m, p, p))  # of the projections
         self.restarts: list[Restart] = []
         self._shares: list[Array] = []
         self._averaged = self._steps_made = self._measured = 0.0
@@ -99,7 +99,7 @@ class OnlineSolver:
         self._step(samples)
 
     def solution(self, K: Array | None = None) -> Solution:
-        """The averaged iterate in the convention, by these moments of its projections or the running ones."""
+        """The averaged iterate in the convention, by the moments K of its projections, or the running ones."""
         weights = self.average[0].astype(np.float64) / self.scale[:, None]
         return normalise(weights, self.problem.slices, self.K if K is None else K, self.merit)
 
@@ -115,10 +115,7 @@ class OnlineSolver:
         solution = self.solution(K / rows)
         spanned = int((np.einsum("iipp->p", solution.K) > 0.5).sum())
         if spanned < self.n_components:
-            raise ValueError(
-                f"n_components={self.n_components}, but the rows of each view span at most {spanned} directions: ask "
-                "for fewer, or give more rows"
-            )
+            raise ValueError(f"n_components={self.n_components}: expected at most {spanned}, the rank of these rows")
         return solution
 
     def require_unchanged(self, parameters: Mapping[str, Any]) -> None:
@@ -126,9 +123,7 @@ class OnlineSolver:
         begun = {"n_components": self.n_components, "merit": self.merit.name, "algorithm": self.algorithm}
         for name, value in begun.items():
             if parameters[name] != value:
-                raise ValueError(
-                    f"{name}={parameters[name]!r}, but the fit began with {value!r}; use fit, or partial_fit of a clone"
-                )
+                raise ValueError(f"{name}={parameters[name]!r}, but the fit began with {value!r}; call fit instead")
 
     def _samples(self, blocks: list[ViewRows]) -> Samples:
         return centre_and_scale(blocks, self.mean, self.scale)
@@ -139,10 +134,7 @@ class OnlineSolver:
         for i, view in enumerate(self.problem.slices):
             largest = float(seen[view].max())
             if not np.isfinite(self.moments.squares[view]).all() or 0 < largest < least:
-                raise ValueError(
-                    f"view {i} deviates from its mean by up to {largest:.3g}, whose square {dtype} cannot hold: "
-                    "expected values near 1; divide the view by its largest deviation"
-                )
+                raise ValueError(f"view {i} has values of {largest:.3g}: {dtype} needs other units to square them")
 
     def _follow_deviations(self) -> None:
         """Let a column's scale grow with its largest deviation from the mean."""
@@ -153,18 +145,18 @@ class OnlineSolver:
         self._change(self.deviation, self._tops())
 
     def _tops(self) -> Array:
-        """Top eigenvalue of each view by columns of deviation 1: a share of the trace, times the trace."""
+        """Top eigenvalue of each view in columns of deviation 1: a share of the trace, times it."""
         if not self._shares:
             return self.top
-        tops = np.mean(self._shares, axis=0) * self._traces(np.ones_like(self.top))
+        tops = np.mean(self._shares, axis=0) * self._traces()
         changed = np.maximum(tops / self.top, self.top / tops) > GROWTH
         return np.where(changed, tops, self.top)
 
-    def _traces(self, tops: Array) -> Array:
-        """Trace of every view's second moment in coordinates with these top eigenvalues, shape (m,)."""
+    def _traces(self) -> Array:
+        """Trace of each view's second moment in columns of deviation 1, shape (m,)."""
         second = self.moments.variance + (0 if self.center else self.moments.mean**2)
         shares = second / np.where(self.deviation > 0, self.deviation, 1.0) ** 2
-        return np.array([shares[view].sum() for view in self.problem.slices]) / tops
+        return np.array([shares[view].sum() for view in self.problem.slices])
 
     def _change(self, deviation: Array, top: Array) -> None:
         """Change the coordinates, but not the weights of the data."""
@@ -181,19 +173,17 @@ class OnlineSolver:
 
     def _estimate_top(self, samples: Samples) -> None:
         """Take a minibatch into the estimate of each view's top eigenvalue."""
-        traces = self._traces(self.top)
+        traces = self._traces() / self.top
         if not traces.min() > 0:
-            raise ValueError(
-                f"view {int(traces.argmin())} is constant in the first {self.moments.rows} rows: give more at first, "
-                "shuffle them, or drop the view"
-            )
+            view, rows = traces.argmin(), self.moments.rows
+            raise ValueError(f"view {view} is constant in the first {rows} rows: shuffle all rows, or drop the view")
         v = self.rng.uniform(0.5, 1.5, size=(1, sum(self.sizes), 1)).astype(self.dtype)
         values = np.zeros(len(self.problem.slices))
         for _ in range(POWER_STEPS):
             v = self.problem.adjoint(samples, self.problem.scores(samples, v) / samples[0][0].shape[0])
-            for i, view in enumerate(self.problem.slices):
-                values[i] = np.linalg.norm(v[:, view])
-                v[:, view] /= max(values[i], np.finfo(v.dtype).tiny)
+            for i, part in enumerate(self.problem.slices):
+                values[i] = np.linalg.norm(v[:, part])
+                v[:, part] /= max(values[i], np.finfo(v.dtype).tiny)
         self._shares.append(np.clip(values / traces, 1e-12, 1.0))
         self._change(self.deviation, self._tops())
 
@@ -201,20 +191,14 @@ class OnlineSolver:
         """Begin in a random combination of the rows, which has no part in constant columns."""
         p, size = self.n_components, samples[0][0].shape[0]
         if size <= p:
-            raise ValueError(
-                f"the first minibatch has {size} row(s): expected more than n_components = {p}; give more at first, or "
-                "raise batch_size"
-            )
+            raise ValueError(f"the first minibatch has {size} row(s): expected more than n_components = {p}")
         # In double precision: the combinations lean towards the leading directions, and each other.
         R = np.repeat(self.rng.standard_normal((1, 1, size, p)), len(self.problem.slices), axis=2)
         X = self.problem.adjoint(samples, R)
         C = self.problem.constraint(self.problem.scores(samples, X)[0])
         values = np.linalg.eigvalsh(C[0])
         if not values[0] > RANK_RTOL * values[-1]:
-            raise ValueError(
-                f"the first {size} rows span fewer than n_components = {p} directions: ask for fewer, or give more "
-                "rows at first"
-            )
+            raise ValueError(f"the first {size} rows span fewer than n_components={p} directions: give more rows")
         self._begin(samples, X @ metrics.orthogonalise(C)[0])
 
     def _begin(self, samples: Samples, X: Array) -> None:
@@ -243,7 +227,7 @@ class OnlineSolver:
         if self.algorithm == "cdfsg":
             first = steps.gradient_step(self.merit, len(self.sizes), self.penalty)
         else:
-            first = steps.adaptive_step(float(self._traces(self.top).sum()), int((self.deviation > 0).sum()))
+            first = steps.adaptive_step((self._traces() / self.top).sum(), (self.deviation > 0).sum())
         decay = (1 + self._steps_made / steps.DECAY_STEPS) ** -0.5
         return self.step_size * first * decay * self._weight
 
@@ -253,10 +237,7 @@ class OnlineSolver:
         self.step_size /= 2
         self.restarts.append(Restart(rows, why, self.step_size))
         if len(self.restarts) > HALVINGS:
-            raise ValueError(
-                f"{why}, after {HALVINGS} restarts, each with half the step; drop rows larger than the others by "
-                f"orders of magnitude, or raise batch_size={self.batch_size}"
-            )
+            raise ValueError(f"{why}, after {HALVINGS} restarts, each with half the step: look for huge values")
         N, defined = metrics.orthogonalise(metrics.constraint(self.K[:, :, None]))
         if defined[0] and np.isfinite(self.average).all():
             self._begin(samples, self.average @ N.astype(self.dtype))
@@ -273,10 +254,10 @@ class OnlineSolver:
 
     def _measure(self, samples: Samples) -> None:
         """Take a minibatch into the running moments of the projections, before it moves the iterate."""
-        K, first, size = self._moments(samples), not self._measured, samples[0][0].shape[0]
+        size = samples[0][0].shape[0]
         self._measured += size
         share = max(_share(size, self._measured), size / max(WINDOW, size))
-        self.K = K if first else self.K + share * (K - self.K)
+        self.K = self.K + share * (self._moments(samples) - self.K)
 
     def _moments(self, samples: Samples) -> Array:
         P = self.problem.scores(samples, self.average)

@@ -1,6 +1,6 @@
 """The valid values of the estimator's parameters, in one table."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,11 @@ from cdfsg.checks import is_real, is_whole
 from cdfsg.estimator.online import ALGORITHMS
 from cdfsg.merits import MERITS
 
-Constraint = tuple[Callable[[Any], bool], str]
-"""A test, and the words for the values that pass it."""
+Constraint = tuple[Callable[[Any], bool], str]  # a test, and the words for the values that pass it
 
 
 def require_valid(parameters: Mapping[str, Any]) -> None:
-    """Raise ValueError unless every parameter is valid; `view_sizes` is checked with the data."""
+    """Raise ValueError unless every parameter is valid."""
     for name, (holds, expected) in CONSTRAINTS.items():
         if not holds(parameters[name]):
             raise ValueError(f"{name}={parameters[name]!r}: expected {expected}")
@@ -30,6 +29,13 @@ def _is_random_state(value: Any) -> bool:
         return not isinstance(value, bool) and check_random_state(value) is not None
     except ValueError:
         return False
+
+
+def _are_sizes(value: Any) -> bool:
+    if value is None or isinstance(value, str):
+        return value in (None, "halves")
+    sizes = value.tolist() if isinstance(value, np.ndarray) else value
+    return isinstance(sizes, Sequence) and len(sizes) > 1 and all(is_whole(size, 1) for size in sizes)
 
 
 def _are_callbacks(value: Any) -> bool:
@@ -56,11 +62,12 @@ CONSTRAINTS: dict[str, Constraint] = {
     "n_epochs": _COUNT,
     "penalty": (lambda value: value is None or _is_positive(value), "None or a positive finite number"),
     "step_size": _POSITIVE,
-    "tracking": (lambda value: _is_positive(value) and value <= 1, "a positive number of at most 1"),
+    "tracking": (lambda value: _is_positive(value) and value <= 1, "a number in (0, 1]"),
     "center": _FLAG,
     "scale": _FLAG,
     "tol": (lambda value: is_real(value) and 0 <= value < np.inf, "a finite number of at least 0"),
     "shuffle": _FLAG,
-    "random_state": (_is_random_state, "None, a whole number in 0..2**32 - 1, or a numpy.random.RandomState"),
-    "callbacks": (_are_callbacks, "callables, taking the estimator and progress"),
+    "view_sizes": (_are_sizes, "two or more widths, as (392, 392), 'halves' or None"),
+    "random_state": (_is_random_state, "None, a whole number in 0..2**32 - 1, or a RandomState"),
+    "callbacks": (_are_callbacks, "callables"),
 }

@@ -1,4 +1,4 @@
-"""GCCA on minibatches of centred and scaled rows, dense or sparse, and the moments for that."""
+"""GCCA on minibatches of centred and scaled rows, and the moments for that."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -53,7 +53,7 @@ class StreamedGCCA(SampledGCCA):
 
 
 class Moments:
-    """Count, mean, variance and range of n columns over the rows seen; a row seen twice counts twice."""
+    """Count, mean, variance and range of n columns over the rows seen, repeats included."""
 
     def __init__(self, n: int) -> None:
         self.rows = 0

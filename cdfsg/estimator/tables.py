@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from cdfsg.checks import is_whole
 from cdfsg.estimator.inputs import Source, is_dask
 from cdfsg.linalg import Array
 
@@ -38,7 +37,6 @@ def read_features(estimator: Any, views: Any, *, at_least: int, reset: bool) -> 
 
 def read_views(X: Any, view_sizes: Any, *, at_least: int = 1) -> Source:
     """Make a source of a list of views, or of one array and `view_sizes`."""
-    _require_view_sizes(view_sizes)
     listed = isinstance(X, list | tuple) and bool(X) and all(_dimensions(view) == 2 for view in X)
     if view_sizes is None or listed:
         return _read_list(X, view_sizes, at_least)
@@ -47,7 +45,7 @@ def read_views(X: Any, view_sizes: Any, *, at_least: int = 1) -> Source:
 
 
 def _read_list(views: Any, view_sizes: Any, at_least: int) -> Source:
-    beside = "give view_sizes for one array with views side by side"
+    beside = "give view_sizes for one array"
     if not isinstance(views, list | tuple):
         raise ValueError(f"views of type {type(views).__name__}: expected a list of arrays, one per view; {beside}")
     if len(views) < 2:
@@ -134,19 +132,10 @@ def _require_one_order(views: Sequence[Any]) -> None:
     for i, index in frames[1:]:
         k, first = frames[0]
         if len(index) == len(first) and not index.equals(first) and not len(index.symmetric_difference(first)):
-            raise ValueError(
-                f"view {i} has the row labels of view {k} in another order: expected the same, since row k of all "
-                f"views is one sample; give view {i} as .loc[first.index], or use reset_index(drop=True)"
-            )
+            raise ValueError(f"view {i} has the row labels of view {k} in another order: use .loc, or drop the labels")
 
 
-def _require_view_sizes(view_sizes: Any) -> None:
-    """Raise ValueError unless the parameter is None, "halves" or two or more widths."""
-    if view_sizes is None or (isinstance(view_sizes, str) and view_sizes == "halves"):
-        return
-    sizes = view_sizes if isinstance(view_sizes, Sequence | np.ndarray) and np.ndim(view_sizes) else ()
-    if len(sizes) < 2 or not all(is_whole(size, 1) for size in sizes):
-        raise ValueError(f"view_sizes={view_sizes!r}: expected two or more widths, as (392, 392), 'halves' or None")
+
 
 
 def _widths_in(view_sizes: Any, total: int) -> tuple[int, ...]:
@@ -170,11 +159,8 @@ def _require_numbers(frame: Any, name: str) -> None:
 
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise ValueError(f"{name} has several columns {twice!r}: expected unique names; rename them, or drop copies")
+        raise ValueError(f"{name} has several columns {twice!r}: expected unique names")
     for column, kind in frame.dtypes.items():
         values = kind.categories.dtype if isinstance(kind, types.CategoricalDtype) else kind
         if not (types.is_numeric_dtype(values) or types.is_object_dtype(values)):
-            raise ValueError(
-                f"{name} has the column {column!r} of type {kind}: expected real numbers; drop it, or use "
-                "astype(float) or pandas.get_dummies"
-            )
+            raise ValueError(f"{name} has the column {column!r} of type {kind}: expected numbers, as by astype(float)")

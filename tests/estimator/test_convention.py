@@ -25,7 +25,7 @@ def test_the_columns_are_orthonormal_ordered_and_signed(merit, algorithm, sizes)
 
 
 @pytest.mark.parametrize("sizes", [(8, 6), (8, 6, 7)])
-def test_correlations_covariances_and_score_are_those_of_the_projections(sizes):
+def test_correlations_covariances_and_score_are_of_the_projections(sizes):
     views = synthetic(sizes=sizes)
     model = StochasticGCCA(2, **TWO).fit(views)
     pairs = np.triu_indices(len(views), 1)
@@ -85,10 +85,12 @@ def test_without_centring_second_moments_count_and_nothing_is_subtracted():
 def test_the_means_and_deviations_are_those_of_the_rows():
     views = digits()
     model = StochasticGCCA(1, scale=True, **TWO).fit(views)
-    for mean, scale, view in zip(model.means_, model.scales_, views, strict=True):
-        np.testing.assert_allclose(mean, view.mean(axis=0), atol=1e-12)
-        deviation = view.std(axis=0)
-        np.testing.assert_allclose(scale, np.where(deviation > 0, deviation, 1), atol=1e-12)
+    streamed = StochasticGCCA(1, scale=True).partial_fit(views)
+    for fitted in (model, streamed):
+        for mean, scale, view in zip(fitted.means_, fitted.scales_, views, strict=True):
+            np.testing.assert_allclose(mean, view.mean(axis=0), atol=1e-12)
+            deviation = view.std(axis=0)
+            np.testing.assert_allclose(scale, np.where(deviation > 0, deviation, 1), atol=1e-12)
 
 
 def test_a_score_on_other_rows_is_centred_on_them():

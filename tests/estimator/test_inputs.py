@@ -121,7 +121,6 @@ def test_a_mapped_file_is_shuffled_in_runs_and_every_row_comes_once(tmp_path):
     rows = 70_000
     data = np.arange(rows * 40, dtype=np.float32).reshape(rows, 40)
     source = read_views(mapped(data, tmp_path), (20, 20))
-    assert not source.in_memory
     seen = [np.hstack(blocks) for blocks in source.batches(100, np.random.default_rng(0))]
     order = np.concatenate(seen)[:, 0] / 40
     np.testing.assert_array_equal(np.sort(order), np.arange(rows))

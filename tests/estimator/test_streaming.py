@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cdfsg import StochasticGCCA
-from tests.estimator.data import chunks, digits, stacked, synthetic
+from tests.estimator.data import chunks, stacked, synthetic
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -97,7 +97,7 @@ def test_after_the_first_call_a_single_row_will_do():
     assert model.restarts_ == []
 
 
-def test_a_first_call_with_too_few_rows_is_refused_and_leaves_nothing_behind():
+def test_a_refused_first_call_leaves_nothing_behind():
     views = synthetic()
     model = StochasticGCCA(2, random_state=0)
     with pytest.raises(ValueError, match=r"the first minibatch has 2 row\(s\): expected more than n_components = 2"):
@@ -105,7 +105,7 @@ def test_a_first_call_with_too_few_rows_is_refused_and_leaves_nothing_behind():
     np.testing.assert_array_equal(stacked(streamed(views, 100, model)), stacked(streamed(views, 100)))
 
 
-def test_a_call_that_is_refused_leaves_the_fit_as_it_was():
+def test_a_refused_call_leaves_the_fit_as_it_was():
     views = synthetic()
     model = streamed([view[:1000] for view in views], 100)
     kept = pickle.dumps(model)
@@ -127,10 +127,7 @@ def test_a_column_that_begins_to_vary_late_gets_its_weight():
     assert model.canonical_correlations_[0] > 0.95  # 0.97 of the late pair; without it 0.9
 
 
-def test_the_mean_is_followed_where_it_drifts():
-    views = digits()
-    model = streamed(views, 100)
-    np.testing.assert_allclose(model.means_[0], views[0].mean(axis=0), atol=1e-12)
+
 
 
 def test_a_change_of_coordinates_changes_nothing_in_units_of_the_data():
