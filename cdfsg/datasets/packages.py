@@ -15,11 +15,11 @@ import sys
 import tarfile
 import threading
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from cdfsg.datasets import download
-from cdfsg.datasets.download import MOST, Source, fetch_bytes, read_all, within
+from cdfsg.datasets.download import MOST, Source, bounded, read_all, verify, within
 
 if TYPE_CHECKING:
     from unearth.fetchers import PyPIClient
@@ -44,11 +44,10 @@ def package_source(
 
         settings, reasons = pip_settings(), []
         places = _places(settings)
-        indexes = [index for _, index in places if index]
         for links, index in places:  # one at a time, so that one that is gone does not spoil the others
             place = links or index or "the default index"
             try:
-                with _client(settings, indexes, most, given_up) as client:
+                with _client(settings, most, given_up) as client:
                     # Without an index unearth takes the one that pip takes, too.
                     finder = PackageFinder(
                         cast(Any, client), index_urls=[index] * bool(index), find_links=[links] * bool(links),
@@ -56,9 +55,11 @@ def package_source(
                     )  # fmt: skip
                     found = [match.link for match in finder.find_matches(requirement)]
                     for link in (link for link in found if link.filename == filename):
-                        return fetch_bytes(client, link.url_without_fragment, checksum, most, given_up)
+                        content = client.get(link.url_without_fragment).raise_for_status().content
+                        verify(content, checksum)
+                        return content
                 reasons.append(f"{place} does not have it")
-            except Exception as error:  # one place may fail in any way, and the next one succeed
+            except Exception as error:  # a place may fail in any way
                 reasons.append(f"{place}: {str(error) or repr(error)}")
         told = "; ".join(reasons) or "pip's settings name no place to look in"
         raise LookupError(re.sub(r"//[^/\s]*@", "//", told))  # without passwords
@@ -69,7 +70,7 @@ def package_source(
 def members(archive: bytes, names: Iterable[str], most: int = MOST) -> list[bytes]:
     """Members of a wheel or of a source distribution (``.tar.gz``) whose checksum was verified.
 
-    ValueError if a member has more than `most` bytes or is no plain file, KeyError if there is none of a name.
+    ValueError if a member has more than `most` bytes or is not a plain file, KeyError if there is none of a name.
     """
     stream = io.BytesIO(archive)
     if not archive.startswith(_GZIP):
@@ -80,7 +81,7 @@ def members(archive: bytes, names: Iterable[str], most: int = MOST) -> list[byte
         for name in names:  # a link would give the content of another member
             member = source.extractfile(name) if source.getmember(name).isreg() else None
             if member is None:
-                raise ValueError(f"{name} is no plain file of the archive")
+                raise ValueError(f"{name} is not a plain file of the archive")
             found.append(read_all(member, most))
     return found
 
@@ -111,45 +112,25 @@ def _places(settings: dict[str, str]) -> list[tuple[str, str]]:
     return places
 
 
-def _client(settings: dict[str, str], indexes: list[str], most: int, given_up: threading.Event) -> "PyPIClient":
-    """An HTTP client with the settings of pip, which reads neither too much nor for too long."""
-    import httpx2
+def _client(settings: dict[str, str], most: int, given_up: threading.Event) -> "PyPIClient":
+    """An HTTP client with the settings of pip."""
     from unearth.auth import MultiDomainBasicAuth
     from unearth.fetchers import PyPIClient
 
-    class Bounded(httpx2.SyncByteStream):
-        def __init__(self, stream: httpx2.SyncByteStream) -> None:
-            self._stream = stream
-
-        def __iter__(self) -> Iterator[bytes]:
-            done = 0
-            for block in self._stream:
-                done += len(block)
-                if done > most or given_up.is_set():
-                    raise ValueError(f"it sends more than the {most} bytes expected of it, or for too long")
-                yield block
-
-        def close(self) -> None:
-            self._stream.close()
-
-    def bound(response: httpx2.Response) -> None:
-        response.stream = Bounded(cast(httpx2.SyncByteStream, response.stream))
-
     bundle = settings.get("cert") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
-    verify: ssl.SSLContext | bool = True
+    trust: ssl.SSLContext | bool = True
     if bundle or settings.get("client-cert"):
         folder = bool(bundle) and os.path.isdir(str(bundle))
-        verify = ssl.create_default_context(capath=bundle if folder else None, cafile=None if folder else bundle)
+        trust = ssl.create_default_context(capath=bundle if folder else None, cafile=None if folder else bundle)
         if settings.get("client-cert"):
-            verify.load_cert_chain(settings["client-cert"])
+            trust.load_cert_chain(settings["client-cert"])
     client = PyPIClient(
         trusted_hosts=settings.get("trusted-host", "").split(),
-        verify=verify,
+        verify=trust,
         proxy=settings.get("proxy"),
         timeout=float(settings.get("timeout") or settings.get("default-timeout") or download.TIMEOUT),
-        headers={"Accept-Encoding": "identity"},  # a page could unpack to any size
-        event_hooks={"response": [bound]},
-        follow_redirects=True,
+        **bounded(most, given_up),
     )
+    indexes = [index for _, index in _places(settings) if index]
     client.auth = MultiDomainBasicAuth(prompting=False, index_urls=indexes)
     return client

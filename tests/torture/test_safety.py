@@ -126,7 +126,7 @@ def test_the_package_of_mnist_with_another_checksum_never_reaches_the_unpickler(
     reached = []
     monkeypatch.setattr(unpickle._ArrayUnpickler, "load", lambda self: reached.append(self))
     monkeypatch.setattr(mnist, "SOURCES", mnist.SOURCES[-1:])
-    with pytest.raises(DownloadError, match="does not match the known hash"):
+    with pytest.raises(DownloadError, match=" expected "):
         mnist.load_images()
     assert reached == [] and not (tmp_path / "pwned").exists()
 
@@ -147,11 +147,11 @@ def test_an_idx_file_with_another_checksum_never_reaches_the_parser(folder, monk
 @pytest.mark.case("safety: checksum before parser")
 def test_an_npz_file_with_a_pickle_in_it_is_refused_and_the_pickle_not_run(tmp_path):
     np.savez(tmp_path / "x.npz", features=np.array([Pwn(tmp_path / "pwned")]), labels=np.zeros((1, 101)))
-    with pytest.raises(ValueError, match="features is object"):
+    with pytest.raises(ValueError, match="Object arrays cannot be loaded"):
         read_npz(tmp_path / "x.npz")
     pickled = pickle.dumps(Pwn(tmp_path / "pwned"))
     (tmp_path / "y.npz").write_bytes(zipped([("features", pickled), ("features.npy", pickled)]))
-    with pytest.raises(ValueError, match="magic string"):
+    with pytest.raises(ValueError, match="features|pickle"):
         read_npz(tmp_path / "y.npz")
     assert not (tmp_path / "pwned").exists()
 
