@@ -13,8 +13,8 @@ CHECKSUM = "sha256:8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b
 def load_digits() -> Views:
     """Handwritten digits of scikit-learn as two views: the left and the right 4 columns.
 
-    1,797 x (32 + 32) uint8, scale 1/16 (so pixels lie in [0, 1] before the mean is subtracted), centred; each view
-    lists its 8 x 4 pixels row by row.
+    1,797 x (32 + 32) uint8, scale 1/16 (pixels lie in [0, 1] before centring), centred; each view lists
+    its 8 x 4 pixels row by row.
 
     References
     ----------

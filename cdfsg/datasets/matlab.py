@@ -1,8 +1,7 @@
 """Arrays out of MATLAB's files, which scipy reads in a process of its own.
 
 scipy's reader is compiled code that believes a file: a damaged one can crash it, or have it make room for gigabytes.
-So it runs in a child process of bounded memory and time, which runs this file as a script: nothing of the user's own
-script, which may have no ``__main__`` guard, is run again.
+So this file is run as a script, of bounded memory and time; the user's own script is not run again.
 """
 
 import io
@@ -19,9 +18,6 @@ import numpy as np
 
 TIMEOUT = 60.0  # seconds; a file of n-MNIST takes one
 MEMORY = 1 << 30  # bytes of address space; a file of n-MNIST takes a quarter of it
-
-_WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-_NUMBERS = ("double", "single", "logical", *_WHOLE)
 
 
 def read_matlab(content: bytes, largest: Mapping[str, int]) -> dict[str, np.ndarray]:
@@ -50,10 +46,10 @@ def read_matlab(content: bytes, largest: Mapping[str, int]) -> dict[str, np.ndar
 
 
 def _child() -> None:
-    """Read a file from standard input and write the arrays that are wanted to standard output."""
+    """Read a file from standard input and write its arrays to standard output."""
     from scipy.io import loadmat, whosmat
 
-    with suppress(ImportError, OSError, ValueError):  # no such limit on this system, or a lower one that holds already
+    with suppress(ImportError, OSError, ValueError):  # no such limit here, or a lower one already
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves no file behind
@@ -61,9 +57,10 @@ def _child() -> None:
     largest = json.loads(sys.argv[1])
     try:
         content = io.BytesIO(sys.stdin.buffer.read())
-        # Before it is read, as a few bytes can state any shape; a list, as a damaged file can have a name twice.
+        # First, as a few bytes can state any shape; a list, as a damaged file can have a name twice.
         for name, shape, kind in whosmat(content):
-            if name in largest and (kind not in _NUMBERS or math.prod(map(int, shape)) > largest[name]):
+            number = kind in ("double", "single", "logical") or "int" in kind
+            if name in largest and not (number and math.prod(map(int, shape)) <= largest[name]):
                 raise ValueError(f"{name} is {kind} of shape {shape}, expected at most {largest[name]} numbers")
         content.seek(0)
         found = loadmat(content, variable_names=list(largest))

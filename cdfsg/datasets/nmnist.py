@@ -2,20 +2,20 @@
 
 import hashlib
 import io
-import time
 from pathlib import Path
 
 import numpy as np
 
-from cdfsg.datasets.download import data_dir, say, verify
+from cdfsg.datasets.download import Source, obtain
 from cdfsg.datasets.matlab import read_matlab
 from cdfsg.datasets.mnist import load_images
 from cdfsg.datasets.views import Provenance, Views
-from cdfsg.files import named_folder, write_atomically
+from cdfsg.files import named_folder
 
 ENVIRONMENT = "CDFSG_NMNIST_DIR"
 FILES = ("mnist-with-awgn.mat", "mnist-with-motion-blur.mat", "mnist-with-reduced-contrast-and-awgn.mat")
-CACHE = "nmnist-train-views.npy"
+FILE = "nmnist-train-views.npy"
+FILE_CHECKSUM = "sha256:faaf6fdd77c23079c09ed35505dca4edd364403df76892a39a72d09f677e165e"
 # Of the 60,000 x 2,352 pixels as bytes, row by row.
 CHECKSUM = "sha256:bd76680c0ce8cdef93dee244ca497d4680c801d2b9689b9f5e584d8a990f3af8"
 SEED = 2017
@@ -33,10 +33,10 @@ def load_nmnist() -> Views:
     (``mnist-with-awgn.mat``, ``mnist-with-motion-blur.mat``,
     ``mnist-with-reduced-contrast-and-awgn.mat``), they are read, and the kind is ``original``.
     Otherwise the views are made from MNIST in some seconds, see `degrade`, and the kind is ``derived``.
-    The result, 141 MB, is kept in `cdfsg.datasets.download.data_dir` and mapped into memory.
+    They are kept in `cdfsg.datasets.download.data_dir` (141 MB) and mapped into memory.
 
-    60,000 x (784 + 784 + 784) uint8, scale 1/255 (so pixels lie in [0, 1] before the mean is subtracted), centred;
-    each view lists its 28 x 28 pixels row by row; row ``i`` of all views is image ``i`` of MNIST.
+    60,000 x (784 + 784 + 784) uint8, scale 1/255 (pixels lie in [0, 1] before centring), centred; each
+    view lists its 28 x 28 pixels row by row; row ``i`` of all views is image ``i`` of MNIST.
 
     References
     ----------
@@ -44,17 +44,16 @@ def load_nmnist() -> Views:
     belief nets, Neural Processing Letters 45 (2017).
     """
     chosen = named_folder(ENVIRONMENT)
-    data, provenance = _read_published(chosen) if chosen else _make_or_map()
+    data, provenance = _read_published(chosen) if chosen else _make()
     return Views("nmnist", data, (_PIXELS,) * 3, 1 / _WHITE, centred=True, provenance=provenance)
 
 
 def degrade(images: np.ndarray, literal: bool = False) -> np.ndarray:
     """The three degraded copies of each image, side by side.
 
-    Its authors describe n-MNIST in words: (1) white Gaussian noise with a signal-to-noise ratio of
+    The authors describe n-MNIST in words: (1) white Gaussian noise with a signal-to-noise ratio of
     9.5; (2) linear motion by 5 pixels at 15 degrees counter-clockwise; (3) the contrast range halved
-    and noise with a ratio of 12. The mean and standard deviation of all pixels in [0, 1] of their published files
-    decide the rest:
+    and noise with a ratio of 12. The mean and deviation of all pixels of their files decide the rest:
 
     ===================  ===============  ==============  ==============
     pixels               published files  here            if `literal`
@@ -64,23 +63,20 @@ def degrade(images: np.ndarray, literal: bool = False) -> np.ndarray:
     (3) contrast, noise  0.1505, 0.2038   0.1505, 0.2038  0.0787, 0.1512
     ===================  ===============  ==============  ==============
 
-    So the ratios are decibels below a signal of power 1 with pixels in [0, 1] (what MATLAB's ``awgn``
-    assumes unless it is told to measure the signal); the images were transposed when they were blurred
-    (MATLAB fills matrices column by column), which is 75 degrees on the upright image; and the halved
-    pixels were rounded before noise was added. The choice matters: the sum of the five largest
-    generalised eigenvalues of the three-view GCCA, the optimum of -Fval, is 9.709 here and 9.987 if
-    `literal`; for ten it is 19.12 and 19.96.
+    So the ratios are decibels below a signal of power 1 with pixels in [0, 1], as MATLAB's ``awgn``
+    assumes; the images were transposed when they were blurred (MATLAB fills matrices by columns),
+    which is 75 degrees on the upright image; and halved pixels were rounded before noise was added.
+    If `literal`, the power is measured for each image, the upright image blurred, nothing rounded
+    before the end. The choice matters: the sum of the five largest generalised eigenvalues of the
+    three-view GCCA, the optimum of -Fval, is 9.709 here and 9.987 if `literal`; of ten, 19.12 and 19.96.
 
-    The images are uint8 of shape (N, 28, 28), upright on a background of 0, the result uint8 of shape (N, 2352). If
-    `literal`, the words are read naively: the power is measured for each image, the upright image blurred, nothing
-    rounded before the end.
+    The images are uint8 of shape (N, 28, 28), upright on a background of 0, the result uint8 of shape (N, 2352).
     """
     n = len(images)
     result = np.empty((n, 3, _SIDE, _SIDE), np.uint8)
     # One stream per noisy view, so that neither depends on what the other draws.
     awgn, contrast = (np.random.Generator(np.random.PCG64([SEED, view])) for view in (1, 3))
     kernel = motion_kernel(5, 15)
-    began = told = time.monotonic()
     for start in range(0, n, _CHUNK):
         chunk = images[start : start + _CHUNK].astype(np.float64)
         part = result[start : start + _CHUNK]
@@ -88,17 +84,13 @@ def degrade(images: np.ndarray, literal: bool = False) -> np.ndarray:
         part[:, 0] = to_bytes(with_noise(chunk, 9.5, awgn, measured=literal))
         part[:, 1] = to_bytes(blur(chunk, kernel if literal else kernel.T))
         part[:, 2] = to_bytes(with_noise(half, 12, contrast, measured=literal))
-        now = time.monotonic()
-        if now - told > 5:
-            say(f"making n-MNIST: {start + len(chunk)} of {n} images, {now - began:.0f} s")
-            told = now
     return result.reshape(n, 3 * _PIXELS)
 
 
 def with_noise(images: np.ndarray, decibels: float, rng: np.random.Generator, measured: bool) -> np.ndarray:
     """Images plus white Gaussian noise of a given signal-to-noise ratio.
 
-    The power of the signal is the mean square of each image, or if it is not measured that of an all-white image.
+    The power of the signal is measured for each image, or that of an all-white image.
     """
     power = (images**2).mean(axis=(1, 2), keepdims=True) if measured else _WHITE**2
     return images + np.sqrt(power * 10 ** (-decibels / 10)) * rng.standard_normal(images.shape)
@@ -112,21 +104,20 @@ def blur(images: np.ndarray, kernel: np.ndarray) -> np.ndarray:
 
 
 def motion_kernel(length: float, degrees: float) -> np.ndarray:
-    """Kernel of a linear motion, an anti-aliased line: what MATLAB's ``fspecial('motion', ...)`` gives.
+    """Kernel of a linear motion, an anti-aliased line, as of MATLAB's ``fspecial('motion', ...)``.
 
-    A pixel's weight falls linearly from 1 to 0 with its distance, up to 1, from a line segment through the centre. The
-    length is in pixels; the angle counter-clockwise from the horizontal, at least 0, below 90.
+    A pixel's weight falls linearly from 1 to 0 with its distance, up to 1, from a line segment through the centre,
+    `length` pixels long, at an angle in [0, 90) counter-clockwise from the horizontal.
     """
     if not (length >= 1 and 0 <= degrees < 90):
         raise ValueError(f"length={length}, degrees={degrees}: expected at least 1, and an angle in [0, 90)")
     half = (length - 1) / 2
     cos, sin = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
     # One half of the line, seen from the centre; y counts upwards.
-    tolerance = length * np.finfo(float).eps  # keeps a row or column that only rounding would add out
+    tolerance = length * np.finfo(float).eps  # or rounding might add a row or column
     x, y = np.meshgrid(*(np.arange(int(half * part + 1 - tolerance) + 1) for part in (cos, sin)))
     across = y * cos - x * sin
-    # The end counts for the pixels beyond the circle through it: MATLAB's rule, which makes the weight of
-    # some of them a little smaller than the distance from the segment would.
+    # Beyond the circle through the end, MATLAB takes the distance from the end.
     beyond = np.hypot(x, y) >= half
     along = half - np.abs((x + across * sin) / cos)
     quarter = np.maximum(1 - np.where(beyond, np.hypot(across, along), np.abs(across)), 0)
@@ -142,47 +133,18 @@ def to_bytes(values: np.ndarray) -> np.ndarray:
     return np.clip(np.floor(values + 0.5), 0, _WHITE).astype(np.uint8)
 
 
-def _make_or_map() -> tuple[np.ndarray, Provenance]:
+def _make() -> tuple[np.ndarray, Provenance]:
+    """The views made from MNIST, mapped read-only: processes share their pages."""
+    how = f"MNIST (numpy {np.__version__} draws the noise; that of requirements.lock gives the checksum)"
+    path = obtain(FILE, FILE_CHECKSUM, [Source(how, _file)])
     provenance = Provenance(f"made from MNIST's training images, seed {SEED}", CHECKSUM, "derived")
-    path = data_dir() / CACHE
-    if path.exists():
-        try:
-            return _map(path), provenance
-        except (OSError, ValueError) as error:
-            say(f"{path} is damaged or was made otherwise, and is made anew: {error}")
-    data = degrade(load_images())
-    try:
-        verify(data.data.cast("B"), CHECKSUM)
-    except ValueError as error:
-        remedy = f"numpy {np.__version__} may draw other normal numbers: install the versions of requirements.lock"
-        found = f"n-MNIST as made here differs from what it was when this code was written: {error}"
-        raise ValueError(f"{found}; {remedy}") from error
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(data))
-    try:
-        # Joined once: a buffer would hold a second copy.
-        write_atomically(path, b"".join((header.getvalue(), data.data.cast("B"))))
-    except OSError as error:
-        say(f"{path} cannot be written, so n-MNIST will be made again next time: {error}")
-        return data, provenance
-    say(f"{path} is in place, {data.nbytes} bytes")
-    return _map(path), provenance
+    return np.load(path, mmap_mode="r"), provenance
 
 
-def _map(path: Path) -> np.ndarray:
-    """The verified array of the cache, read-only, its pages shared with other processes."""
-    try:
-        with path.open("rb") as stream:
-            # The header of a later version may state gigabytes, for which numpy makes room.
-            if (version := np.lib.format.read_magic(stream)) != (1, 0):
-                raise ValueError(f"version {version}, expected (1, 0)")
-        data = np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # a damaged header can raise nearly anything
-        raise ValueError(f"it has no readable header: {str(error) or repr(error)}") from error
-    if data.dtype != np.uint8 or data.shape != (_IMAGES, 3 * _PIXELS) or not data.flags.c_contiguous:
-        raise ValueError(f"{data.dtype} of shape {data.shape}, expected uint8 of shape {(_IMAGES, 3 * _PIXELS)}")
-    verify(data.data.cast("B"), CHECKSUM)
-    return data
+def _file() -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, degrade(load_images()))
+    return stream.getvalue()
 
 
 def _read_published(folder: Path) -> tuple[np.ndarray, Provenance]:
@@ -207,18 +169,15 @@ def _read_mat(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:
             raw = stream.read(_LARGEST + 1)
     except OSError as error:
         expected = f"{ENVIRONMENT} should name a folder with {', '.join(FILES)}"
-        remedy = "unset it to have n-MNIST made from MNIST"
-        raise FileNotFoundError(f"{path}: {error.strerror}: {expected}; {remedy}") from error
+        raise FileNotFoundError(f"{path}: {error.strerror}: {expected}; unset it to make n-MNIST of MNIST") from error
     try:
         if len(raw) > _LARGEST:
             raise ValueError(f"it has more than {_LARGEST} bytes")
         content = read_matlab(raw, {"train_x": _IMAGES * _PIXELS, "train_y": _IMAGES * _DIGITS})
     except ValueError as error:
         raise ValueError(f"{path}: not a MATLAB file that can be read ({error}); get it anew") from error
-    pixels, digits = content.get("train_x"), content.get("train_y")
+    pixels = content.get("train_x")
     if pixels is None or pixels.shape != (_IMAGES, _PIXELS) or pixels.dtype != np.uint8:
         found = "no train_x" if pixels is None else f"train_x is {pixels.dtype} of shape {pixels.shape}"
         raise ValueError(f"{path}: {found}: expected uint8 of shape {(_IMAGES, _PIXELS)}; is it n-MNIST?")
-    if digits is not None and digits.shape[:1] != (_IMAGES,):
-        raise ValueError(f"{path}: train_y is of shape {digits.shape}: expected a row per image; is it n-MNIST?")
     return raw, content

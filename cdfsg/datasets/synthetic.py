@@ -1,11 +1,11 @@
 """Multi-view data drawn from a model whose canonical correlations are known."""
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 
-from cdfsg.checks import is_real, is_whole
+from cdfsg.checks import is_real, is_whole, require_not_negative, require_whole
+from cdfsg.datasets.download import sha256
 from cdfsg.datasets.views import Provenance, Views
 
 # The canonical correlations of `load_synthetic`, exact for its sample; the others are 0.
@@ -29,9 +29,8 @@ def make_views(
 
     .. math:: z_{v,i} = \sqrt{\rho_i}\, s_i + \sqrt{1 - \rho_i}\, e_{v,i},
 
-    where the shared :math:`s_i` and the own :math:`e_{v,i}` are independent standard normal and
-    :math:`\rho_i` is ``correlations[i]``, or 0 beyond its end: the canonical correlations of every
-    pair of views.
+    where all :math:`s_i` and :math:`e_{v,i}` are independent standard normal and :math:`\rho_i`, which
+    is ``correlations[i]`` or 0 beyond its end, are the canonical correlations of every pair of views.
 
     Parameters
     ----------
@@ -43,10 +42,10 @@ def make_views(
         Of ``numpy.random.default_rng``.
     exact : bool, default False
         Make the *sample* canonical correlations of the centred data equal ``correlations``, up to
-        rounding, which takes more rows than there are s and e. The mean is then exactly ``b_v``.
+        rounding, which takes more rows than there are s and e. The mean is then ``b_v``.
     condition : float, default 1.0
         Condition number of every mixing matrix :math:`A_v`, whose singular values run
-        geometrically from 1 down to ``1 / condition``; that of a view's covariance is its square.
+        geometrically from 1 to ``1 / condition``; that of a view's covariance is its square.
     offset : float, default 0.0
         Standard deviation from column to column of the constants :math:`b_v`.
     name : str, default "synthetic"
@@ -82,7 +81,7 @@ def make_views(
     data = np.hstack(columns) + offset * rng.standard_normal(sum(sizes))
     options = f"exact={exact}, condition={condition}, offset={offset}"
     source = f"make_views({n_samples}, {sizes}, {rho.tolist()}, {seed}, {options})"
-    provenance = Provenance(source, f"sha256:{hashlib.sha256(data.tobytes()).hexdigest()}", "synthetic")
+    provenance = Provenance(source, sha256(data.tobytes()), "synthetic")
     return Views(name, data, sizes, 1.0, centred=True, provenance=provenance)
 
 
@@ -100,26 +99,19 @@ def _check(
     n_samples: int, sizes: Sequence[int], correlations: Sequence[float], seed: int, exact: bool, condition: float,
     offset: float,
 ) -> None:  # fmt: skip
-    if not is_whole(n_samples, 2):
-        raise ValueError(f"n_samples={n_samples!r}: expected a whole number of at least 2")
+    require_whole("n_samples", n_samples, 2)
+    require_whole("seed", seed, 0)
+    require_not_negative(offset=offset)
     if not np.iterable(sizes) or len(sizes) < 2 or not all(is_whole(size, 1) for size in sizes):
-        raise ValueError(f"sizes={sizes!r}: expected two or more view widths, whole and positive")
-    if not is_whole(seed, 0):
-        raise ValueError(f"seed={seed!r}: expected a whole number of at least 0")
+        raise ValueError(f"sizes={sizes!r}: expected two or more positive whole view widths")
     rho = np.asarray(correlations)
     numbers = rho.ndim == 1 and (not rho.size or rho.dtype.kind in "iuf")
     if not numbers or len(rho) > min(sizes) or not ((rho >= 0) & (rho <= 1)).all():
-        raise ValueError(
-            f"correlations={rho.tolist()}: expected at most {min(sizes)} numbers in [0, 1], "
-            "no more than the smallest view has columns"
-        )
+        expected = f"at most {min(sizes)} numbers in [0, 1], one per column of the smallest view"
+        raise ValueError(f"correlations={rho.tolist()}: expected {expected}")
     if not isinstance(exact, bool | np.bool_):
         raise ValueError(f"exact={exact!r}: expected True or False")
     if exact and n_samples <= (needed := len(rho) + sum(sizes)):
-        raise ValueError(
-            f"n_samples={n_samples}: an exact sample of {sum(sizes)} columns and {len(rho)} correlations "
-            f"needs more than {needed} rows; draw more or set exact=False"
-        )
-    for name, value, least in (("condition", condition, 1), ("offset", offset, 0)):
-        if not (is_real(value) and np.isfinite(value) and value >= least):
-            raise ValueError(f"{name}={value!r}: expected a finite number of at least {least}")
+        raise ValueError(f"n_samples={n_samples}: expected more than {needed} rows for an exact sample, or exact=False")
+    if not (is_real(condition) and 1 <= condition < np.inf):
+        raise ValueError(f"condition={condition!r}: expected a finite number of at least 1")

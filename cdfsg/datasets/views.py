@@ -21,12 +21,11 @@ _CHUNK = 1024
 class Provenance:
     """Where the numbers of a data set come from.
 
-    The kind is one of `KINDS`: the data named, data computed from them, others that stand in for them, or drawn from a
-    known model.
+    The kind is one of `KINDS`: the data named, data computed from them, a surrogate, or drawn from a known model.
     """
 
     source: str  # a file, a package, a generator with its parameters
-    checksum: str  # ``"algorithm:hex digest"`` of the bytes that the data were read from, or of the data
+    checksum: str  # ``"algorithm:hex digest"`` of the file or of the data
     kind: str
 
     def __post_init__(self) -> None:
@@ -45,9 +44,9 @@ class Views:
     name : str
         Name of the data set, used in messages.
     data : ndarray, shape (N, n)
-        Stored values in any integer or floating-point type, all finite, at least 2 rows. Kept without
-        a copy when C-contiguous, and then not to be changed by the caller. It may be a memory-mapped file
-        larger than memory, as of ``np.load(path, mmap_mode="r")``: rows are read where they are needed.
+        Finite integers or floats, at least 2 rows. Kept without a copy if C-contiguous, and then not
+        to be changed by the caller. It may be a memory-mapped file larger than memory, as of
+        ``np.load(path, mmap_mode="r")``.
     sizes : tuple of int
         Number of columns of each view, from left to right; they sum to ``n``.
     scale : float
@@ -72,27 +71,25 @@ class Views:
 
         data, shape = self.data, np.shape(self.data)
         plain = isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray | np.matrix)
-        advice = "expected a plain numpy array; fill in or drop masked rows, turn a sparse matrix into .toarray()"
+        advice = "expected a plain numpy array; drop masked rows, turn a sparse matrix into .toarray()"
         require(plain, f"data of type {type(data).__name__}: {advice}")
         advice = 'expected a Provenance, as Provenance("my measurements", "none", "original")'
         require(isinstance(self.provenance, Provenance), f"provenance={self.provenance!r}: {advice}")
         require(isinstance(self.centred, bool | np.bool_), f"centred={self.centred!r}: expected True or False")
-        advice = "expected (N, n) with N >= 2; reshape it to one row per sample"
-        require(len(shape) == 2 and shape[0] >= 2, f"data of shape {shape}: {advice}")
-        advice = "expected integers or floats; convert it first"
-        require(data.dtype.kind in "iuf", f"data of type {data.dtype}: {advice}")
+        rows = len(shape) == 2 and shape[0] >= 2
+        require(rows, f"data of shape {shape}: expected (N, n) with N >= 2, one row per sample")
+        require(data.dtype.kind in "iuf", f"data of type {data.dtype}: expected integers or floats; convert it first")
         sizes = tuple(self.sizes) if np.iterable(self.sizes) else ()  # a word is a tuple of letters
         fits = len(sizes) > 0 and all(is_whole(size, 1) for size in sizes) and sum(sizes) == shape[1]
-        advice = f"expected positive ints that sum to the {shape[1]} columns of data"
-        require(fits, f"sizes={self.sizes!r}: {advice}")
-        advice = "expected a positive finite number; use 1.0 for none"
-        require(is_real(self.scale) and 0 < self.scale < np.inf, f"scale={self.scale!r}: {advice}")
+        require(fits, f"sizes={self.sizes!r}: expected positive ints that sum to the {shape[1]} columns of data")
+        scaled = is_real(self.scale) and 0 < self.scale < np.inf
+        require(scaled, f"scale={self.scale!r}: expected a positive finite number, 1.0 for none")
         data = np.ascontiguousarray(data).view()
         for start in range(0, len(data), _CHUNK) if data.dtype.kind == "f" else ():  # it may be larger than memory
             chunk = data[start : start + _CHUNK]
             for row, column in np.argwhere(~np.isfinite(chunk))[:1]:
-                advice = "expected finite values; drop or fill in such rows first"
-                require(False, f"data[{start + row}, {column}] is {chunk[row, column]}: {advice}")
+                found = f"data[{start + row}, {column}] is {chunk[row, column]}"
+                require(False, f"{found}: expected finite values; drop or fill in such rows")
         # The mean and the covariance are cached, so the data they describe must not change.
         data.flags.writeable = False
         object.__setattr__(self, "data", data)
@@ -138,7 +135,7 @@ class Views:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Second moment ``sum_i row_i row_i' / N`` of the values, the covariance if centred: float64, shape (n, n)."""
+        """Second moment ``sum_i row_i row_i' / N``, the covariance if centred: float64, shape (n, n)."""
         total = np.zeros((self.n_features, self.n_features))
         for start in range(0, self.n_samples, _CHUNK):
             chunk = self._values(self.data[start : start + _CHUNK], np.dtype(np.float64))
@@ -154,8 +151,8 @@ class Views:
         """
         chosen = np.asarray(index)
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
-            expected = "expected a 1-d list of ints; turn a mask into row numbers by np.flatnonzero"
-            raise ValueError(f"index of shape {chosen.shape} and type {chosen.dtype}: {expected}")
+            found = f"index of shape {chosen.shape} and type {chosen.dtype}"
+            raise ValueError(f"{found}: expected a 1-d list of ints; np.flatnonzero turns a mask into one")
         outside = chosen[(chosen < 0) | (chosen >= self.n_samples)]
         if outside.size:
             raise IndexError(f"row {outside[0]} of {self.name!r}: expected 0..{self.n_samples - 1}")
@@ -174,16 +171,14 @@ class Views:
         Parameters
         ----------
         batch_size : int
-            Rows ``l`` per batch, ``1..N``. The last ``N mod l`` rows of the order are left out, so
-            that all batches are of one size.
+            Rows ``l`` per batch, ``1..N``. The last ``N mod l`` rows of the order are left out.
         seed : int, sequence of int or None
-            Consecutive rows of the permutation that ``numpy.random.default_rng(seed)`` draws. None stands
-            for rows of the file at a stride, as the authors of RSG+ read them: batch ``b`` of ``K`` has the
-            rows ``b, b + K, b + 2 K, ...``
+            Consecutive rows of the permutation that ``numpy.random.default_rng(seed)`` draws. None: rows at
+            a stride, as the authors of RSG+ read them; batch ``b`` of ``K`` has ``b, b + K, b + 2 K, ...``
         """
         if not (is_whole(batch_size, 1) and batch_size <= self.n_samples):
-            expected = f"expected an int in 1..{self.n_samples}, the number of rows of {self.name!r}"
-            raise ValueError(f"batch_size={batch_size!r}: {expected}")
+            expected = f"an int in 1..{self.n_samples}, the number of rows of {self.name!r}"
+            raise ValueError(f"batch_size={batch_size!r}: expected {expected}")
         n, size = self.n_samples, int(batch_size)
         used = n // size * size
         if seed is None:
@@ -191,8 +186,7 @@ class Views:
         try:
             order = np.random.default_rng(seed).permutation(n)
         except (TypeError, ValueError) as error:
-            expected = "expected None or one or more whole numbers of at least 0"
-            raise ValueError(f"seed={seed!r}: {expected} ({error})") from error
+            raise ValueError(f"seed={seed!r}: expected None or whole numbers of at least 0 ({error})") from error
         return order[:used].reshape(-1, size)
 
     def with_centring(self, flag: bool) -> "Views":
@@ -200,8 +194,7 @@ class Views:
         return replace(self, centred=flag)
 
     def _values(self, stored: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        # float32 holds small integers exactly, but float64 data with a large mean would lose digits
-        # in the subtraction: result_type computes those in float64 and rounds once at the end.
+        # float64 data with a large mean would lose digits in a float32 subtraction; small integers do not.
         work = np.result_type(stored.dtype, dtype)
         values = stored.astype(work)  # a cast and a product in place beat a casting product
         values *= work.type(self.scale)

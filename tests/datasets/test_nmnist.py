@@ -86,17 +86,12 @@ def test_each_view_has_the_noise_that_the_recipe_names(monkeypatch):
     assert asked == [(9.5, False), (12, False), (9.5, True), (12, True)]
 
 
-def test_an_image_is_degraded_alike_whatever_follows_and_however_it_is_chunked_and_a_slow_machine_is_told(
-    monkeypatch, capfd
-):
+def test_an_image_is_degraded_alike_whatever_follows_and_however_it_is_chunked(monkeypatch):
     images = random_images()
     all_at_once = degrade(images)
     np.testing.assert_array_equal(degrade(images[:13]), all_at_once[:13])
-    clock = iter(range(0, 1000, 3))
-    monkeypatch.setattr(nmnist.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(nmnist, "_CHUNK", 10)
     np.testing.assert_array_equal(degrade(images), all_at_once)
-    assert capfd.readouterr().err.splitlines()[0] == "cdfsg: making n-MNIST: 20 of 40 images, 6 s"
 
 
 # --- the whole data set ---
@@ -116,7 +111,7 @@ def whole(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CDFSG_DATA_DIR", str(folder))
         yield load("nmnist")
-    (folder / nmnist.CACHE).unlink()  # 141 MB, which pytest would keep for three sessions
+    (folder / nmnist.FILE).unlink()  # 141 MB, which pytest would keep for three sessions
 
 
 def test_nmnist_is_three_views_of_mnist_with_the_mean_and_deviation_of_the_published_files(whole):
@@ -155,21 +150,18 @@ def few(tmp_path, monkeypatch):
     monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path / "raw"))
     monkeypatch.setattr(nmnist, "load_images", lambda: images)
     monkeypatch.setattr(nmnist, "_IMAGES", 40)
-    monkeypatch.setattr(nmnist, "CHECKSUM", "sha256:" + hashlib.sha256(data).hexdigest())
+    monkeypatch.setattr(nmnist, "FILE_CHECKSUM", "sha256:" + hashlib.sha256(npy(data)).hexdigest())
     return data
 
 
 def cache():
-    return data_dir() / nmnist.CACHE
+    return data_dir() / nmnist.FILE
 
 
 DAMAGES = {
     "one bit": lambda content: flip(content, -5),
     "cut off": lambda content: content[:-1],
     "empty": lambda content: b"",
-    "no array": lambda content: b"PK" + content,
-    "half a header": lambda content: content[:50],
-    "another type": lambda content: npy(np.zeros((40, 2352), np.float32)),
     "another shape": lambda content: npy(np.zeros((39, 2352), np.uint8)),
 }
 
@@ -177,30 +169,22 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_cache_is_told_and_made_anew(few, damage, capfd):
     load_nmnist()
-    assert os.listdir(data_dir()) == [nmnist.CACHE]
+    assert os.listdir(data_dir()) == [nmnist.FILE]
     np.testing.assert_array_equal(np.load(cache()), few)
     whole = cache().read_bytes()
     cache().write_bytes(DAMAGES[damage](whole))
     capfd.readouterr()
     np.testing.assert_array_equal(load_nmnist().data, few)
-    told = capfd.readouterr().err
-    assert f"{cache()} is damaged or was made otherwise, and is made anew: " in told
-    assert ("expected uint8 of shape (40, 2352)" in told) == damage.startswith("another")
+    assert f"{cache()} is damaged and will be fetched anew: " in capfd.readouterr().err
     assert cache().read_bytes() == whole
 
 
 def test_noise_that_another_numpy_draws_is_an_error_and_not_other_data(few, monkeypatch):
     monkeypatch.setattr(nmnist, "SEED", 1)
-    found = rf"differs from what it was .*{nmnist.CHECKSUM[7:]}.*numpy .*requirements.lock"
-    with pytest.raises(ValueError, match=found):
+    found = rf"MNIST \(numpy .* requirements.lock .* bytes with sha256 .*{nmnist.FILE_CHECKSUM[7:]}"
+    with pytest.raises(DownloadError, match=found):
         load_nmnist()
     assert not cache().exists()
-
-
-def test_a_folder_that_takes_no_cache_costs_time_but_not_the_data(few, tmp_path, capfd):
-    (tmp_path / "raw").write_text("in the way")
-    np.testing.assert_array_equal(load_nmnist().data, few)
-    assert f"{cache()} cannot be written" in capfd.readouterr().err
 
 
 @pytest.fixture
@@ -243,7 +227,7 @@ IMAGES = np.zeros((40, 784), np.uint8)
         ({"train_x": IMAGES.astype(float)}, r"train_x is float64 of shape \(40, 784\): expected uint8"),
         ({"test_x": IMAGES}, "no train_x: expected uint8"),
         ({"train_x": IMAGES, "train_y": np.eye(10)[np.arange(1, 41) % 10]}, "train_y differs .*the same row order"),
-        ({"train_x": IMAGES, "train_y": np.zeros((10, 40))}, r"train_y is of shape \(10, 40\): expected a row"),
+        ({"train_x": IMAGES, "train_y": np.zeros((10, 40))}, "train_y differs"),
         (b"\x00" * 500, "not a MATLAB file that can be read"),
     ],
 )

@@ -158,7 +158,7 @@ door("make_views", {
     "too few rows for an exact sample": (lambda: make_views(5, (2, 2), [0.5], 0, exact=True), "n_samples=5"),
     **each("condition", lambda v: make_views(9, (2, 2), [], 0, condition=v), 0.5, np.inf, "x"),
     **each("offset", lambda v: make_views(9, (2, 2), [], 0, offset=v), -1.0, "x"),
-    "a negative seed": (lambda: make_views(9, (2, 2), [], -1), "seed=-1"),
+    "a negative seed": (lambda: make_views(9, (2, 2), [], -1), "seed", "-1"),
     "exactness is a word": (lambda: make_views(9, (2, 2), [], 0, exact="no"), "exact='no'"),
 })  # fmt: skip
 door("data sets", {
