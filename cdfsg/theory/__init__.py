@@ -1,5 +1,5 @@
-"""The paper's statements, executable: each holds, holds after a correction, or is false with a counterexample.
+"""The paper's statements as code that tests them.
 
-`statement` has the decorator, `instances` makes what is tested, `counterexamples` refutes what is printed; the
-other modules follow the paper, and `statements` joins them.
+`statement` has the decorator, `instances` what is tested on, `counterexamples` what refutes a printed form.
+The other modules follow the paper; `statements` joins them.
 """

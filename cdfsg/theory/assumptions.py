@@ -1,43 +1,40 @@
 """Section 1: the blanket assumptions, the GCCA example, and whether h is bounded below."""
-# fmt: off: in a statement's decorator a line is one part of the words
+# fmt: off (see statement.py)
 
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.random import default_rng
 
 from cdfsg.linalg import Array
 from cdfsg.merits import Huber, Identity, Merit
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Linear
 from cdfsg.theory import counterexamples
-from cdfsg.theory.instances import COUNT, definite, instances, orthogonal, points, somewhere
-from cdfsg.theory.statement import Margin, at_most, norm, statement, true
+from cdfsg.theory.instances import COUNT, QUADRATICS, definite, instances, orthogonal, points, somewhere
+from cdfsg.theory.statement import Margins, at_most, norm, statement, true
 from cdfsg.theory.stationary import pencil, quadratic_minimiser
 
 FAR = 10.0 ** np.arange(1, 7)  # squared lengths of a column, far from the feasible set
 
 
-@statement("as:blanket (1), identity", place="Assumption 1.1, Example 1", assumes="GCCA with g(t) = t",
-           says="The gradient of f is globally Lipschitz, with L_g = 2 ||(c_ij S_ij)||_2.")
-def identity_merit() -> Iterator[Margin]:
+@statement("as:blanket (1), identity", "Assumption 1.1, Example 1", assumes="GCCA with g(t) = t",
+    says="The gradient of f is globally Lipschitz, with L_g = 2 ||(c_ij S_ij)||_2.")
+def identity_merit() -> Margins:
     for case, rng in instances(COUNT, 53, kinds=("identity",)):
         f = case.h.problem
         X, Y = rng.standard_normal((2, case.n, case.p))
         steepest = np.linalg.svd(f.hessian(np.zeros((case.n, case.n)), np.eye(case.n)))[2][:1].T
         attained = norm(f.gradient(steepest))
-        yield (
-            at_most(norm(f.gradient(X) - f.gradient(Y)), f.lipschitz * norm(X - Y)),
-            -abs(attained / f.lipschitz - 1),
-        )
+        yield at_most(norm(f.gradient(X) - f.gradient(Y)), case.L_g * norm(X - Y)), -abs(attained / case.L_g - 1)
 
 
-@statement("as:blanket (1), Huber", place="Assumption 1.1, Section 5: GCCA with the Huber merit",
-           assumes="GCCA with the Huber merit",
-           says="The gradient of f is globally Lipschitz, as the experiments presume.",
-           printed="an experiment for the theory, under Assumption 1.1",
-           corrected="outside it: the gradient is not globally Lipschitz, so there is no threshold",
-           severity="outside the assumptions", counterexample=counterexamples.huber_is_not_lipschitz)
-def huber_merit() -> Iterator[Margin]:
+@statement("as:blanket (1), Huber", "Assumption 1.1, Section 5", assumes="GCCA with the Huber merit",
+    says="The gradient of f is globally Lipschitz, as the experiments presume.",
+    printed="an experiment under Assumption 1.1",
+    corrected="the gradient is not globally Lipschitz, so there is no threshold",
+    severity="outside the assumptions", counterexample=counterexamples.huber_is_not_lipschitz)
+def huber_merit() -> Margins:
     for _, merit in correlations(2 * COUNT, 54):
         if isinstance(merit, Huber):
             f, slopes = two_features(1.0, merit, 1.0).problem, []
@@ -47,14 +44,13 @@ def huber_merit() -> Iterator[Margin]:
             yield at_most(slopes[1], 10 * slopes[0])
 
 
-@statement("as:blanket (3)", place="Assumption 1.3, Section 5: data with constant features",
-           assumes="M >= 0 in place of M > 0",
-           says="h is bounded below for large beta, as the experiments with a singular M presume.",
-           printed="an experiment for the theory, under Assumption 1.3",
-           corrected="outside it: M is singular; for general f, h may then be unbounded below for every beta",
-           severity="outside the assumptions", counterexample=counterexamples.singular_constraint_is_unbounded)
-def singular_constraint() -> Iterator[Margin]:
-    rng = np.random.default_rng(55)
+@statement("as:blanket (3)", "Assumption 1.3, Section 5, constant features", assumes="M >= 0 in place of M > 0",
+    says="h is bounded below for large beta, as the experiments presume.",
+    printed="an experiment under Assumption 1.3",
+    corrected="M is singular; for general f, h may then be unbounded below for every beta",
+    severity="outside the assumptions", counterexample=counterexamples.singular_constraint_is_unbounded)
+def singular_constraint() -> Margins:
+    rng = default_rng(55)
     for _ in range(COUNT):
         n = int(rng.integers(2, 5))
         basis = orthogonal(rng, n)
@@ -63,17 +59,17 @@ def singular_constraint() -> Iterator[Margin]:
         yield true(h.value(-1e9 * basis[:, :1]) > h.value(-1e6 * basis[:, :1]))
 
 
-@statement("eq:classcca", place="Section 1, eq:classcca", assumes="two views, identity merit",
-           says="(p:GCCA) is classical canonical correlation analysis.",
-           printed="(p:GCCA) with m = 2 and g(t) = t yields the classical problem with X_i' S_ii X_i = I",
-           corrected="yields it after X -> 2^(1/2) X: X_i' S_ii X_i = I/2 at its minimisers, and the value is twice "
-                     "the classical one",
-           severity="wrong constant", counterexample=counterexamples.classical_correlation_scale, rounding=1e-6)
-def classical_correlation() -> Iterator[Margin]:
+@statement("eq:classcca", "Section 1", assumes="two views, identity merit",
+    says="(p:GCCA) is classical canonical correlation analysis.",
+    printed="yields the classical problem with X_i' S_ii X_i = I",
+    corrected="yields it after X -> 2^(1/2) X: X_i' S_ii X_i = I/2 at its minimisers, "
+              "with twice the classical value",
+    severity="wrong constant", counterexample=counterexamples.classical_correlation_scale, rounding=1e-6)
+def classical_correlation() -> Margins:
     for case, _ in instances(COUNT, 56, kinds=("identity",)):
         problem = case.h.problem
         assert isinstance(problem, GCCA)
-        X = np.sqrt(2) * quadratic_minimiser(case)[:, :1]  # the leading pair; more of them while rho_k > 0
+        X = np.sqrt(2) * quadratic_minimiser(case)[:, :1]  # the leading pair
         gaps = [(X[view].T @ problem.M[view, view] @ X[view]).item() - 1 for view in problem.slices]
         one, two = problem.slices
         classical = -0.5 * (X[one].T @ problem.covariance[one, two] @ X[two]).item()
@@ -81,15 +77,15 @@ def classical_correlation() -> Iterator[Margin]:
         yield -max(map(abs, gaps)), -abs(classical + rho / 2)
 
 
-@statement("cdfcp", place="Section 1, (CDFCP), and beta = 0.1 in Section 5",
-           assumes="quadratic f: beta >= beta~; two views: any beta",
-           says="The penalty function is bounded below, so that min h is min f.",
-           printed="beta = 0.1, a penalty parameter for (CDFCP)",
-           corrected="min h is min f at beta~; with two views h is bounded below for beta >= 3/2 rho_1 (Huber merit: "
-                     "3/2 mu rho_1) only, which 0.1 is not for the identity merit",
-           severity="outside the assumptions", counterexample=counterexamples.small_beta_is_unbounded)
-def bounded_below() -> Iterator[Margin]:
-    for case, h, X, rng in points(somewhere, instances(COUNT, 51, kinds=("quadratic", "identity"))):
+@statement("cdfcp", "Section 1; beta = 0.1 in Section 5",
+    assumes="quadratic f: beta >= beta~; two views: any beta",
+    says="The penalty function is bounded below, so that min h is min f.",
+    printed="beta = 0.1 for (CDFCP)",
+    corrected="min h is min f at beta~; with two views h is bounded below only for "
+              "beta >= 3/2 rho_1 (Huber: 3/2 mu rho_1), which 0.1 is not for the identity merit",
+    severity="outside the assumptions", counterexample=counterexamples.small_beta_is_unbounded)
+def bounded_below() -> Margins:
+    for case, h, X, rng in points(somewhere, instances(COUNT, 51, kinds=QUADRATICS)):
         X *= 10 ** rng.uniform(-1, 4)
         least = h.value(quadratic_minimiser(case))
         yield (h.value(X) - least) / (abs(least) + abs(h.value(X)))
@@ -100,7 +96,7 @@ def bounded_below() -> Iterator[Margin]:
 
 
 def correlations(count: int, seed: int) -> Iterator[tuple[float, Merit]]:
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     for k in range(count // 2):
         rho = float(rng.uniform(0.05, 1)) if k else 1.0
         yield rho, Identity()
@@ -108,7 +104,7 @@ def correlations(count: int, seed: int) -> Iterator[tuple[float, Merit]]:
 
 
 def two_features(rho: float, merit: Merit, beta: float) -> Penalty:
-    """The function h of two views of one feature each, of variance 1 and correlation rho (n = 2)."""
+    """The function h of two views of one feature each, of variance 1 and correlation rho."""
     problem = GCCA(np.array([[1.0, rho], [rho, 1.0]]), (1, 1), merit)
     return Penalty(problem, problem.M, beta)
 
@@ -118,7 +114,7 @@ def along_the_leading_pair(h: Penalty, lengths: Array) -> Array:
 
 
 def is_bounded_below(h: Penalty) -> bool:
-    """Whether h does not fall any more far out on the diagonal of `two_features`."""
+    """Whether h rises far out on the diagonal of `two_features`."""
     values = along_the_leading_pair(h, FAR)
     return bool((np.diff(values) > 0).all() and values[-1] > 0)
 

@@ -1,32 +1,25 @@
 """Section 3.1: the derivatives of h, and the bounds on them."""
-# fmt: off: in a statement's decorator a line is one part of the words
+# fmt: off (see statement.py)
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
+from numpy.random import Generator
 
 from cdfsg.linalg import Array, eye_like, sym
+from cdfsg.merits import Huber
 from cdfsg.penalty import Penalty, dissolving_factor
+from cdfsg.problems import GCCA, Problem
 from cdfsg.theory import counterexamples
-from cdfsg.theory.instances import (
-    COUNT,
-    Instance,
-    any_instances,
-    crosses_kink,
-    feasible,
-    in_omega,
-    instances,
-    points,
-    somewhere,
-)
-from cdfsg.theory.statement import BLANKET, EVERY, Margin, at_most, equal, inner, norm, statement
+from cdfsg.theory.instances import COUNT, Instance, any_instances, feasible, in_omega, instances, points, somewhere
+from cdfsg.theory.statement import BLANKET, EVERY, Margins, at_most, equal, inner, norm, statement
 
-STEP = 2e-3  # step of the difference quotient, relative to the direction; its error is of sixth order
+STEP = 2e-3  # of the difference quotient, of sixth order, relative to the direction
 
 
 def derivative(function: Callable[[float], Array | float], step: float = STEP) -> Array:
-    """Derivative at 0 by the central difference of sixth order, exact for polynomials of degree six."""
+    """Derivative at 0 by a central difference, exact for polynomials of degree six."""
     at = {k: np.asarray(function(k * step)) for k in (-3, -2, -1, 1, 2, 3)}
     return (45 * (at[1] - at[-1]) - 9 * (at[2] - at[-2]) + at[3] - at[-3]) / (60 * step)
 
@@ -37,25 +30,35 @@ def along(function: Callable[[Array], Array | float], X: Array, D: Array) -> Arr
 
 
 def smooth_lines(seed: int) -> Iterator[tuple[Penalty, Array, Array]]:
-    """Instances with a point and a direction along which f(A(X)) is smooth within the steps of `derivative`."""
-    for case, rng in any_instances(COUNT + 200, seed):  # some cross a kink of the Huber merit
-        h = case.h
-        X, D = somewhere(h.M, case.p, rng), somewhere(h.M, case.p, rng)
+    """Points and directions along which f(A(X)) is smooth within the steps of `derivative`."""
+    for _, h, X, rng in points(somewhere, any_instances(COUNT + 200, seed)):
+        D = somewhere(h.M, X.shape[1], rng)
         if not crosses_kink(h.problem, [h.dissolve(X + k * STEP * D) for k in range(-3, 4)]):
             yield h, X, D
 
 
-@statement("Le_formulation_gradient_f", place="Section 3.1, first lemma", assumes=EVERY,
-           says="eq:gradh is the gradient of the penalty function.")
-def gradient() -> Iterator[Margin]:
+def crosses_kink(problem: Problem, points: Sequence[Array]) -> bool:
+    """Whether the Huber merit of two views has a kink between the points."""
+    if not (isinstance(problem, GCCA) and isinstance(problem.merit, Huber)):
+        return False
+    one, two = problem.slices
+    cross = problem.covariance[one, two]
+    t = np.array([np.sum(X[one] * (cross @ X[two]), axis=0) for X in points])
+    signs = np.sign(np.stack([t - problem.merit.mu, t + problem.merit.mu]))
+    return bool((signs != signs[:, :1]).any())
+
+
+@statement("Le_formulation_gradient_f", "Section 3.1, first lemma", assumes=EVERY,
+    says="eq:gradh is the gradient of the penalty function.")
+def gradient() -> Margins:
     for h, X, D in smooth_lines(5):
         slope = inner(h.gradient(X), D)
         yield equal(along(h.value, X, D), slope, norm(h.gradient(X)) * norm(D) + abs(h.value(X)))
 
 
-@statement("Le_inner_nablah_XQ", place="Section 3.1, second lemma", assumes=EVERY + ", Q commutes with C",
-           says="<XQ, grad h(X)> = tr((beta C (C + I) - 3/2 Lambda) (C - I) Q).")
-def inner_product() -> Iterator[Margin]:
+@statement("Le_inner_nablah_XQ", "Section 3.1, second lemma", assumes=EVERY + ", Q commutes with C",
+    says="<XQ, grad h(X)> = tr((beta C (C + I) - 3/2 Lambda) (C - I) Q).")
+def inner_product() -> Margins:
     for _, h, X, rng in points(somewhere, any_instances(COUNT, 6)):
         C, G = h.constraint(X), dissolved_gradient(h, X)
         Q = commuting(C, rng)
@@ -64,64 +67,63 @@ def inner_product() -> Iterator[Margin]:
         yield equal(inner(X @ Q, h.gradient(X)), stated, norm(X @ Q) * (norm(G) + h.beta * norm(h.M @ X)))
 
 
-def commuting(C: Array, rng: np.random.Generator) -> Array:
-    """A random symmetric matrix that commutes with C, shape (p, p)."""
+def commuting(C: Array, rng: Generator) -> Array:
+    """A random symmetric matrix that commutes with C."""
     vectors = np.linalg.eigh(C)[1]
     return (vectors * rng.standard_normal(len(C))) @ vectors.T
 
 
-@statement("Le_inner_nablah_XQ, proof", place="Section 3.1, proof of Le_inner_nablah_XQ, last line",
-           assumes="one column",
-           says="The same at the end of the proof.",
-           printed="(... - 3/2 Lambda(X)) (X'MX + I) Q",
-           corrected="(... - 3/2 Lambda(X)) (X'MX - I) Q, since C^2 - I = (C + I)(C - I)",
-           severity="typo", counterexample=counterexamples.inner_product_last_line)
-def inner_product_proof() -> Iterator[Margin]:
+@statement("Le_inner_nablah_XQ, proof", "Section 3.1, last line", assumes="one column",
+    says="The same at the end of the proof.",
+    printed="(... - 3/2 Lambda(X)) (X'MX + I) Q",
+    corrected="(... - 3/2 Lambda(X)) (X'MX - I) Q, since C^2 - I = (C + I)(C - I)",
+    severity="typo", counterexample=counterexamples.inner_product_last_line)
+def inner_product_proof() -> Margins:
     for case, rng in any_instances(COUNT, 7):
         C = case.h.constraint(somewhere(case.h.M, 1, rng))
         one = eye_like(C)
         yield equal(C @ C - one, (C + one) @ (C - one), 1 + C.item() ** 2)
 
 
-@statement("eq:normgraf", place="Section 3.1, eq:normgraf", assumes=BLANKET,
-           says="||grad f(X)|| <= L_g ||X|| + L_0, with equality for linear f.")
-def growth_of_the_gradient() -> Iterator[Margin]:
+@statement("eq:normgraf", "Section 3.1", assumes=BLANKET,
+    says="||grad f(X)|| <= L_g ||X|| + L_0, with equality for linear f.")
+def growth_of_the_gradient() -> Margins:
     for case, rng in instances(COUNT, 8):
-        f = case.h.problem
         X = rng.standard_normal((case.n, case.p)) * 10 ** rng.uniform(-3, 3)
-        yield at_most(norm(f.gradient(X)), f.lipschitz * norm(X) + case.L_0)
+        yield at_most(norm(case.h.problem.gradient(X)), case.L_g * norm(X) + case.L_0)
 
 
-@statement("le:normg", place="Section 3.1, third lemma", assumes=BLANKET,
-           says="||G(X)|| <= L_g (3/2 + sigma_max(C)/2) ||X|| + L_0, with equality for linear f.")
-def growth_of_g() -> Iterator[Margin]:
+@statement("le:normg", "Section 3.1, third lemma", assumes=BLANKET,
+    says="||G(X)|| <= L_g (3/2 + sigma_max(C)/2) ||X|| + L_0, with equality for linear f.")
+def growth_of_g() -> Margins:
     for case, h, X, rng in points(somewhere, instances(COUNT, 9)):
         X *= 10 ** rng.uniform(-2, 2)
         sigma = norm(h.constraint(X), 2)
-        yield at_most(norm(dissolved_gradient(h, X)), h.problem.lipschitz * (1.5 + sigma / 2) * norm(X) + case.L_0)
+        yield at_most(norm(dissolved_gradient(h, X)), case.L_g * (1.5 + sigma / 2) * norm(X) + case.L_0)
 
 
-@statement("Le_formulation_hessian_h", place="Section 3.1, eq:hessh, last term", assumes=EVERY,
-           says="The Hessian of the penalty function.",
-           printed="4 beta M X Psi(X'MD) X'MX",
-           corrected="2 beta M X (Psi(X'MD) X'MX + X'MX Psi(X'MD)); they agree where both commute, as in the proofs",
-           severity="wrong formula", counterexample=counterexamples.hessian_last_term)
-def hessian() -> Iterator[Margin]:
+@statement("Le_formulation_hessian_h", "Section 3.1, eq:hessh, last term", assumes=EVERY,
+    says="The Hessian of the penalty function.",
+    printed="4 beta M X Psi(X'MD) X'MX",
+    corrected="2 beta M X (Psi(X'MD) X'MX + X'MX Psi(X'MD)); "
+              "they agree where these commute, as in the proofs",
+    severity="wrong formula", counterexample=counterexamples.hessian_last_term)
+def hessian() -> Margins:
     for h, X, D in smooth_lines(10):
         H = h.hessian(X, D)
         yield equal(along(h.gradient, X, D), H, norm(H) + norm(h.gradient(X)))
 
 
 def printed_hessian(h: Penalty, X: Array, D: Array) -> Array:
-    """eq:hessh as printed, with the last term ``4 beta M X Psi(X'MD) C``, shape (n, p)."""
+    """eq:hessh as printed, with the last term ``4 beta M X Psi(X'MD) C``."""
     C, S = h.constraint(X), sym(X.T @ h.M @ D)
     return h.hessian(X, D) + 2 * h.beta * h.M @ X @ (S @ C - C @ S)
 
 
-@statement("eq:hessh, uses", place="Section 3, proofs",
-           assumes="X feasible, or D = X v v' with an eigenvector v of C",
-           says="The printed Hessian is right where the proofs use it.")
-def printed_hessian_in_use() -> Iterator[Margin]:
+@statement("eq:hessh, uses", "Section 3, proofs",
+    assumes="X feasible, or D = X v v' with an eigenvector v of C",
+    says="The printed Hessian is right where the proofs use it.")
+def printed_hessian_in_use() -> Margins:
     for case, h, X, rng in points(feasible, instances(COUNT, 11)):
         Z = in_omega(h.M, case.p, rng)
         v = np.linalg.eigh(h.constraint(Z))[1][:, :1]
@@ -130,49 +132,49 @@ def printed_hessian_in_use() -> Iterator[Margin]:
             yield equal(printed_hessian(h, point, D), H, norm(H) + h.beta * case.spectrum[1] * norm(point))
 
 
-@statement("eq:GD", place="Section 3.1, eq:GD", assumes=EVERY, says="J_G(X)[D] is the derivative of G.")
-def derivative_of_g() -> Iterator[Margin]:
+@statement("eq:GD", "Section 3.1", assumes=EVERY, says="J_G(X)[D] is the derivative of G.")
+def derivative_of_g() -> Margins:
     for h, X, D in smooth_lines(12):
         J = dissolved_derivative(h, X, D)
         yield equal(along(partial(dissolved_gradient, h), X, D), J, norm(J) + norm(dissolved_gradient(h, X)))
 
 
 def dissolved_gradient(h: Penalty, X: Array) -> Array:
-    """``G(X) = grad f(A(X))`` (eq:defgG), shape (n, p)."""
+    """``G(X) = grad f(A(X))`` (eq:defgG)."""
     return h.problem.gradient(h.dissolve(X))
 
 
 def dissolved_derivative(h: Penalty, X: Array, D: Array) -> Array:
-    """``J_G(X)[D]`` (eq:GD), shape (n, p)."""
+    """``J_G(X)[D]`` (eq:GD)."""
     moved = D @ dissolving_factor(h.constraint(X)) - X @ sym(X.T @ h.M @ D)
     return h.problem.hessian(h.dissolve(X), moved)
 
 
-@statement("le:normj", place="Section 3.1, fifth lemma", assumes=BLANKET + ", X in Omega",
-           says="||J_G(X)[D]|| <= (2 + kappa) L_g ||D||.")
-def bound_on_the_derivative_of_g() -> Iterator[Margin]:
+@statement("le:normj", "Section 3.1, fifth lemma", assumes=BLANKET + ", X in Omega",
+    says="||J_G(X)[D]|| <= (2 + kappa) L_g ||D||.")
+def bound_on_the_derivative_of_g() -> Margins:
     yield "Even 3/2 + kappa^(1/2) serves"
     for case, h, X, rng in points(in_omega, instances(COUNT, 13)):
         low, high = case.spectrum
         D = rng.standard_normal(X.shape)
-        bound = (1.5 + (high / low) ** 0.5) * h.problem.lipschitz * norm(D)
+        bound = (1.5 + (high / low) ** 0.5) * case.L_g * norm(D)
         yield at_most(norm(dissolved_derivative(h, X, D)), bound)
 
 
-@statement("eq:normlambda", place="Section 3.2, eq:normlambda, last two lines", assumes=BLANKET,
-           says="A bound on sigma_max(X'G(X)).",
-           printed="a bound in sigma_max(X'MX), also used where it is below 1",
-           corrected="the same bound at max(sigma_max(X'MX), 1)",
-           severity="gap in proof", counterexample=counterexamples.inner_bound_inside)
-def bound_on_the_multiplier() -> Iterator[Margin]:
+@statement("eq:normlambda", "Section 3.2, last two lines", assumes=BLANKET,
+    says="A bound on sigma_max(X'G(X)).",
+    printed="a bound in sigma_max(X'MX), also used where it is below 1",
+    corrected="the same bound at max(sigma_max(X'MX), 1)",
+    severity="gap in proof", counterexample=counterexamples.inner_bound_inside)
+def bound_on_the_multiplier() -> Margins:
     for case, h, X, rng in points(somewhere, instances(COUNT, 14)):
         X *= 10 ** rng.uniform(-1, 1)
         sigma = max(norm(h.constraint(X), 2), 1.0)
         yield at_most(norm(X.T @ dissolved_gradient(h, X), 2), multiplier_bound(case, sigma))
 
 
-def multiplier_bound(case: Instance, sigma: float) -> float:
+def multiplier_bound(case: Instance, sigma: float = 1.0) -> float:
     """The last line of eq:normlambda at ``sigma = sigma_max(X'MX)``."""
-    lipschitz, p, s = case.h.problem.lipschitz, case.p, case.spectrum[0]
-    linear = (3 * p * lipschitz + 2 * case.L_0 * s**0.5) / (2 * s)
-    return linear * sigma + p * lipschitz / (2 * s) * sigma**2
+    p, L_g, s = case.p, case.L_g, case.spectrum[0]
+    linear = (3 * p * L_g + 2 * case.L_0 * s**0.5) / (2 * s)
+    return linear * sigma + p * L_g / (2 * s) * sigma**2

@@ -1,7 +1,6 @@
-"""A stochastic problem with finitely many outcomes, on which expectations over all paths are sums.
+"""A stochastic problem with finitely many outcomes: expectations over all paths are sums.
 
-The solvers' own `step` drives it: every lane gets minibatches of its own, so that enumerating the draws of one
-iteration means repeating each lane once per outcome.
+The solvers' own `step` drives it.  To enumerate the draws of an iteration, each lane is repeated once per outcome.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.linalg import eigh
 
 from cdfsg.linalg import Array, sym
@@ -22,8 +22,8 @@ from cdfsg.solvers.cdfsg import CDFSG, TrackingState
 class FinitePencil:
     """``min E tr(X'A_xi X) / 2`` subject to ``X' E[M_theta] X = I`` over equally likely outcomes.
 
-    The arrays U, V (outcomes, r, n) make ``A_xi = sign U_xi'U_xi / r`` and ``M_theta = V_theta'V_theta / r``.  The
-    samples have the shape (s, lanes, 2 r, n), for each lane the rows of U, then those of V.
+    U and V (outcomes, r, n) make ``A_xi = sign U_xi'U_xi / r`` and ``M_theta = V_theta'V_theta / r``.
+    Samples (s, lanes, 2 r, n) have the rows of U, then those of V.
     """
 
     U: Array
@@ -31,16 +31,16 @@ class FinitePencil:
     sign: int = -1
 
     def __post_init__(self) -> None:
-        self.outcomes, _, self.n = self.U.shape
+        self.outcomes, self.r, self.n = self.U.shape
         self.sizes: tuple[int, ...] = (self.n,)
 
     @cached_property
     def A_xi(self) -> Array:
-        return self.sign * self.U.mT @ self.U / self.U.shape[1]
+        return self.sign * self.U.mT @ self.U / self.r
 
     @cached_property
     def M_theta(self) -> Array:
-        return self.V.mT @ self.V / self.V.shape[1]
+        return self.V.mT @ self.V / self.r
 
     @cached_property
     def A(self) -> Array:
@@ -54,7 +54,7 @@ class FinitePencil:
         return Penalty(Quadratic(self.A), self.M, beta)
 
     def scores(self, Z: Array, X: Array) -> Array:
-        """``Z X`` in every lane, shape (s, lanes, 2 r, p): the rows of U X, then those of V X."""
+        """``Z X`` in every lane, shape (s, lanes, 2 r, p)."""
         return Z @ X
 
     def adjoint(self, Z: Array, R: Array) -> Array:
@@ -76,19 +76,23 @@ class FinitePencil:
         return P * (np.arange(2 * r) < r)[:, None] * (self.sign / r)
 
     def draw(self, theta: Array, xi: Array) -> Array:
-        """The minibatches of the outcomes named, one per lane, shape (2, lanes, 2 r, n)."""
+        """The minibatches of these outcomes, one per lane, shape (2, lanes, 2 r, n)."""
         return np.stack([self.rows(theta), self.rows(xi)])
 
+    @property
+    def pairs(self) -> Array:
+        """All outcomes of (theta, xi), shape (2, outcomes^2)."""
+        return np.indices((self.outcomes, self.outcomes)).reshape(2, -1)
+
     def every_draw(self, lanes: int) -> Array:
-        """All outcomes of (theta, xi) for each of `lanes` states, which must have been repeated by `branched`."""
-        theta, xi = np.divmod(np.arange(self.outcomes**2), self.outcomes)
-        return self.draw(np.tile(theta, lanes), np.tile(xi, lanes))
+        """All outcomes for each of `lanes` states; `branched` repeats these."""
+        return self.draw(*np.tile(self.pairs, lanes))
 
     def rows(self, outcome: Array) -> Array:
         return np.concatenate([self.U[outcome], self.V[outcome]], axis=1)
 
     def gradient_of_h(self, X: Array, beta: float) -> Array:
-        """Exact gradient of h in every lane, ``W(X, C(X))`` on a minibatch with A and M for its A_xi and M_theta."""
+        """Exact gradient of h in every lane, as W on a minibatch with A and M."""
         P = self.scores(self._mean_rows, X)
         return CDFSG(beta).direction(self, self._mean_rows, P, sym(self.constraint(P[0])))
 
@@ -104,14 +108,15 @@ class FinitePencil:
 
 def branched(state: TrackingState, count: int) -> Any:
     """The state with every lane repeated `count` times, neighbours being copies."""
-    return type(state)(*(np.repeat(getattr(state, entry.name), count, axis=0) for entry in fields(state) if entry.init))
+    values = (getattr(state, entry.name) for entry in fields(state) if entry.init)
+    return type(state)(*(np.repeat(value, count, axis=0) for value in values))
 
 
 def started(
     solver: CDFSG, toy: FinitePencil, X0: Array, settings: Mapping[str, float], null_direction: bool = True
 ) -> Any:
-    """The state at k = 0 over all outcomes: ``D_0 = 0`` as in Algorithm 1, or W of theta_0, xi_0 as in eq:updated."""
-    theta, xi = np.divmod(np.arange(toy.outcomes**2), toy.outcomes)
+    """The state at k = 0 over all outcomes: ``D_0 = 0`` as in Algorithm 1, or by eq:updated."""
+    theta, xi = toy.pairs
     if null_direction:
         theta = np.arange(toy.outcomes)
     X = np.repeat(X0[None], len(theta), axis=0)
@@ -124,7 +129,7 @@ def started(
 
 
 def every_path(solver: CDFSG, toy: FinitePencil, state: TrackingState, steps: int) -> Iterator[Any]:
-    """The states at k = 0, ..., steps over all paths; at each k all lanes are equally likely."""
+    """The states at k = 0, ..., steps over all paths, which are equally likely."""
     yield state
     for _ in range(steps):
         samples = toy.every_draw(len(state.X))
@@ -138,7 +143,7 @@ def squared_norms(a: Array) -> Array:
 
 
 def random_pencil(
-    rng: np.random.Generator, n: int, outcomes: int, rows: int | None = None, condition: float = 1.0
+    rng: Generator, n: int, outcomes: int, rows: int | None = None, condition: float = 1.0
 ) -> FinitePencil:
     """Gaussian outcomes; M has about the square of `condition` as its condition number."""
     rows = rows or -(-n // outcomes)
@@ -150,8 +155,8 @@ def random_pencil(
 def least_penalty(toy: FinitePencil, beta: float, p: int) -> float:
     """The global minimum of h, ``h(X_*)``; ValueError where h is unbounded below.
 
-    h is a sum over the eigenvalues c of ``X'MX``, by von Neumann's trace inequality each paired with an eigenvalue lam
-    of the pencil: ``phi(c) = lam/8 c (3 - c)^2 + beta/6 (c^3 - 3c)``, which turns at 1 and ``turning``.
+    By von Neumann's trace inequality h is a sum over eigenvalues c of ``X'MX``, each paired with one of
+    the pencil, lam: ``phi(c) = lam/8 c (3 - c)^2 + beta/6 (c^3 - 3c)``, which turns at 1 and `turning`.
     """
     lam = eigh(toy.A, toy.M, eigvals_only=True)
     if beta <= -0.75 * lam.min():

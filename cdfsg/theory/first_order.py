@@ -1,15 +1,13 @@
 """Section 3.2: first-order stationary points of h and of the problem."""
-# fmt: off: in a statement's decorator a line is one part of the words
-
-from collections.abc import Iterator
+# fmt: off (see statement.py)
 
 import numpy as np
 
 from cdfsg.linalg import Array
 from cdfsg.theory import counterexamples, saddles
-from cdfsg.theory.derivatives import dissolved_gradient
-from cdfsg.theory.instances import COUNT, feasible, instances, points
-from cdfsg.theory.statement import ABOVE, BLANKET, Margin, at_most, equal, inner, norm, statement, true
+from cdfsg.theory.derivatives import dissolved_gradient, multiplier_bound
+from cdfsg.theory.instances import COUNT, QUADRATICS, feasible, instances, points
+from cdfsg.theory.statement import ABOVE, BLANKET, Margins, at_most, equal, inner, norm, statement, true
 from cdfsg.theory.stationary import FEASIBLE, Point, certificate, huber_pairs, pencil, pool, quadratic_lengths
 
 ROUNDING = 1e-7  # for points from a search or of ill-conditioned M
@@ -21,17 +19,17 @@ def infeasible() -> list[Point]:
     return [point for point in pool() if not point.is_feasible]
 
 
-@statement("pro:sigma_up", place="Section 3.2, first proposition", assumes=STATIONARY,
-           says="X lies in Omega: sigma_max(X'MX) <= 1.", rounding=ROUNDING)
-def sigma_up() -> Iterator[Margin]:
+@statement("pro:sigma_up", "Section 3.2, first proposition", assumes=STATIONARY,
+    says="X lies in Omega: sigma_max(X'MX) <= 1.", rounding=ROUNDING)
+def sigma_up() -> Margins:
     for point in pool():
         yield 1 - point.eigenvalues[-1]
 
 
-@statement("Prop_first_order_equivalence_feasible", place="Section 3.2, second proposition",
-           assumes=BLANKET + " or Huber merit, X feasible, every beta",
-           says="Problem and penalty function share their feasible stationary points: grad h = L there.")
-def feasible_points() -> Iterator[Margin]:
+@statement("Prop_first_order_equivalence_feasible", "Section 3.2, second proposition",
+    assumes=BLANKET + " or Huber merit, X feasible, every beta",
+    says="Problem and penalty function share their feasible stationary points: grad h = L there.")
+def feasible_points() -> Margins:
     for case, h, X, _ in points(feasible, instances(COUNT, 21, betas=(1e-6, 1e-3, 1.0, 1e3))):
         low, high = case.spectrum
         scale = norm(h.problem.gradient(X)) * (high / low) + h.beta * high**0.5
@@ -41,9 +39,9 @@ def feasible_points() -> Iterator[Margin]:
         yield equal(h.gradient(point.X), 0, h.beta * norm(h.M @ point.X))
 
 
-@statement("The_first_order_equivalence_feasible", place="Section 3.2, first theorem", assumes=INFEASIBLE,
-           says="sigma_min(X'MX) <= beta~/(4 beta).")
-def feasible_or_far() -> Iterator[Margin]:
+@statement("The_first_order_equivalence_feasible", "Section 3.2, first theorem", assumes=INFEASIBLE,
+    says="sigma_min(X'MX) <= beta~/(4 beta).")
+def feasible_or_far() -> Margins:
     yield "Even: each eigenvalue is 1 or <= (beta~/(8 kappa beta))^2"
     for point in infeasible():
         ratio, (low, high) = point.case.threshold / point.h.beta, point.case.spectrum
@@ -52,23 +50,19 @@ def feasible_or_far() -> Iterator[Margin]:
         yield (sharper - max(others)) / sharper, (ratio / 4 - min(others)) / (ratio / 4)
 
 
-@statement("The_first_order_equivalence_feasible, proof",
-           place="Section 3.2, proof of The_first_order_equivalence_feasible", assumes=STATIONARY,
-           says="A bound on sigma_max(X'G(X)) in Omega.",
-           printed="sigma_max(X'G(X)) <= 2 p L_g + s^(1/2) L_0",
-           corrected="sigma_max(X'G(X)) <= (2 p L_g + s^(1/2) L_0) / s",
-           severity="typo", counterexample=counterexamples.inner_bound_without_s, rounding=ROUNDING)
-def feasible_or_far_proof() -> Iterator[Margin]:
+@statement("The_first_order_equivalence_feasible, proof", "Section 3.2", assumes=STATIONARY,
+    says="A bound on sigma_max(X'G(X)) in Omega.",
+    printed="sigma_max(X'G(X)) <= 2 p L_g + s^(1/2) L_0",
+    corrected="sigma_max(X'G(X)) <= (2 p L_g + s^(1/2) L_0) / s",
+    severity="typo", counterexample=counterexamples.inner_bound_without_s, rounding=ROUNDING)
+def feasible_or_far_proof() -> Margins:
     for point in pool():
-        h, p, s = point.h, point.case.p, point.case.spectrum[0]
-        bound = (2 * p * h.problem.lipschitz + s**0.5 * point.case.L_0) / s
-        yield at_most(norm(point.X.T @ dissolved_gradient(h, point.X), 2), bound)
+        yield at_most(norm(point.X.T @ dissolved_gradient(point.h, point.X), 2), multiplier_bound(point.case))
 
 
-@statement("pro:saddle", place="Section 3.2, third proposition", assumes=INFEASIBLE,
-           says="X is a strict saddle point with c = s beta / 4.",
-           rounding=ROUNDING)
-def strict_saddles() -> Iterator[Margin]:
+@statement("pro:saddle", "Section 3.2, third proposition", assumes=INFEASIBLE,
+    says="X is a strict saddle point with c = s beta / 4.", rounding=ROUNDING)
+def strict_saddles() -> Margins:
     yield "Explicit directions give more than that"
     for point in infeasible():
         if point.eigenvalues[0] > 1 - FEASIBLE:  # outside Omega, where no direction is known
@@ -86,42 +80,47 @@ def strict_saddles() -> Iterator[Margin]:
         )
 
 
-@statement("pro:saddle, proof", place="Section 3.2, proof of pro:saddle", assumes=INFEASIBLE,
-           says="The direction D = X v v' shows it.",
-           printed="D = X v v'",
-           corrected="D = u v' with X'Mu = 0 where X v = 0; its curvature is 9/4 hess f(A(X))[D, D] - beta u'Mu",
-           severity="gap in proof", counterexample=counterexamples.vanishing_saddle_direction)
-def strict_saddles_proof() -> Iterator[Margin]:
+@statement("pro:saddle, proof", "Section 3.2", assumes=INFEASIBLE,
+    says="The direction D = X v v' shows it.",
+    printed="D = X v v'",
+    corrected="where X v = 0, D = u v' with X'Mu = 0; its curvature is "
+              "9/4 hess f(A(X))[D, D] - beta u'Mu",
+    severity="gap in proof", counterexample=counterexamples.vanishing_saddle_direction)
+def strict_saddles_proof() -> Margins:
     yield "It is zero where X v = 0, as at every infeasible point of quadratics"
     for point in infeasible():
         h, D = point.h, saddles.printed_direction(point)
         yield true(inner(D, h.M @ D) > saddles.VANISHING and inner(D, h.hessian(point.X, D)) < 0)
 
 
-@statement("quadratic proposition", place="Section 3.2, fourth proposition",
-           assumes="quadratic f, beta >= beta~, X stationary",
-           says="The eigenvalues of X'MX are 0 or 1.", rounding=ROUNDING)
-def quadratics() -> Iterator[Margin]:
+@statement("quadratic proposition", "Section 3.2, fourth proposition",
+    assumes="quadratic f, beta >= beta~, X stationary",
+    says="The eigenvalues of X'MX are 0 or 1.", rounding=ROUNDING)
+def quadratics() -> Margins:
     yield "So for beta >= max(9/4 lam_max, 3/4 |lam_min|) of the pencil"
     for point in pool():
-        if point.case.kind in ("quadratic", "identity"):
-            values = point.eigenvalues
-            yield -np.minimum(values, np.abs(values - 1)).max()
-    for case, _ in instances(COUNT, 24, kinds=("quadratic", "identity")):
+        if point.case.kind in QUADRATICS:
+            yield -zero_or_one(point)
+    for case, _ in instances(COUNT, 24, kinds=QUADRATICS):
         values = pencil(case)[0]
         sharp = sharp_beta_of_quadratics(values)
         thirds = [third for lam in values for third in quadratic_lengths(float(lam), 1.001 * sharp)[2:]]
         yield at_most(sharp, case.threshold), -max(thirds, default=0.0)
 
 
+def zero_or_one(point: Point) -> float:
+    """How far the eigenvalues of ``X'MX`` are from 0 and 1."""
+    return float(np.minimum(point.eigenvalues, np.abs(point.eigenvalues - 1)).max())
+
+
 def sharp_beta_of_quadratics(values: Array) -> float:
-    """The least beta from which squared lengths are 0 or 1, from the eigenvalues of the pencil."""
+    """The least beta from which squared lengths are 0 or 1; values are those of the pencil."""
     return max(9 / 4 * float(values[-1]), 3 / 4 * abs(min(float(values[0]), 0.0)), 0.0)
 
 
-@statement("thm:refir", place="Section 3.2, second theorem", assumes=STATIONARY,
-           says="X is feasible, hence stationary for the problem, or a strict saddle point.")
-def feasible_or_saddle() -> Iterator[Margin]:
+@statement("thm:refir", "Section 3.2, second theorem", assumes=STATIONARY,
+    says="X is feasible, hence stationary for the problem, or a strict saddle point.")
+def feasible_or_saddle() -> Margins:
     for point in pool():
         kind = point.classify()
         yield -certificate(point.h, point.X) if kind == "feasible" else true(kind == "strict saddle")

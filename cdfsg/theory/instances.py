@@ -1,4 +1,4 @@
-"""Instances for the checks, the same for a seed: objectives with known Lipschitz constants, matrices M, points."""
+"""Instances for the checks: objectives with known Lipschitz constants, matrices M, points."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from itertools import cycle, islice, product
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator, default_rng
 
 from cdfsg.linalg import Array, inv_sqrt, scale_spectrum, sym
 from cdfsg.merits import Huber, Identity
@@ -16,13 +17,14 @@ from cdfsg.theory.statement import norm
 
 COUNT = 1200  # instances per statement, at least
 KINDS = ("quadratic", "linear", "sines", "identity", "huber")
-LIPSCHITZ = KINDS[:4]  # the objectives, and those within the paper's blanket assumptions
+LIPSCHITZ = KINDS[:4]  # within the blanket assumptions
+QUADRATICS = ("quadratic", "identity")
 SHAPES = ((1, 1), (2, 1), (2, 2), (3, 2), (4, 1), (4, 3), (3, 3), (5, 2))
 """Sizes (n, p), with p = 1 and p = n among them."""
 CONDITIONS = (1.0, 10.0, 1e4)  # condition numbers of M
-BETAS = (1.0001, 3.0, 100.0)  # penalty parameters in units of the threshold
-ANY_BETAS = (1e-3, 1.0, 1e3)  # penalty parameters for what holds for all of them
-REACH = 1 / 6  # radius of the neighbourhood Omega_{1/6} of the feasible set (eq:omegar)
+BETAS = (1.0001, 3.0, 100.0)  # in units of the threshold
+ANY_BETAS = (1e-3, 1.0, 1e3)  # for what holds for every beta
+REACH = 1 / 6  # radius of Omega_{1/6} (eq:omegar)
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Sines:
 
     @property
     def lipschitz(self) -> float:
-        """The least constant: it is attained where all sines are 1, or all are -1."""
+        """Attained where all sines are 1, or all are -1."""
         return norm(self.A, 2) + abs(self.a)
 
     def value(self, X: Array) -> float:
@@ -66,20 +68,25 @@ class Instance:
 
     @cached_property
     def spectrum(self) -> tuple[float, float]:
+        """The least and the largest eigenvalue of M."""
         values = np.linalg.eigvalsh(self.h.M)
         return float(values[0]), float(values[-1])
+
+    @property
+    def L_g(self) -> float:
+        return self.h.problem.lipschitz
 
     @property
     def L_0(self) -> float:
         return norm(self.h.problem.gradient(np.zeros((self.n, self.p))))
 
 
-def orthogonal(rng: np.random.Generator, n: int) -> Array:
+def orthogonal(rng: Generator, n: int) -> Array:
     return np.linalg.qr(rng.standard_normal((n, n)))[0]
 
 
-def definite(rng: np.random.Generator, n: int, condition: float) -> Array:
-    """A symmetric positive definite matrix of a condition number (1 for n = 1), scaled at random."""
+def definite(rng: Generator, n: int, condition: float) -> Array:
+    """A positive definite matrix of a condition number (1 for n = 1), scaled at random."""
     values = condition ** np.concatenate([[0.0], rng.random(max(n - 2, 0)), [1.0]])[:n]
     return sym(scale_spectrum(values * 4 ** rng.uniform(-1, 1), orthogonal(rng, n)))
 
@@ -89,8 +96,8 @@ def root(M: Array) -> Array:
     return scale_spectrum(np.sqrt(np.maximum(values, 0)), vectors)
 
 
-def objective(kind: str, rng: np.random.Generator, M: Array, p: int) -> tuple[Problem, Array]:
-    """An objective of a kind and its constraint matrix, which GCCA makes of the blocks of M."""
+def objective(kind: str, rng: Generator, M: Array, p: int) -> tuple[Problem, Array]:
+    """An objective and its constraint matrix, which GCCA makes of the blocks of M."""
     n = len(M)
     if kind == "linear":
         return Linear(rng.standard_normal((n, p))), M
@@ -103,14 +110,15 @@ def objective(kind: str, rng: np.random.Generator, M: Array, p: int) -> tuple[Pr
     if n == 1:  # no second view: a view and its copy
         M = M[0, 0] * np.eye(2)
     half = len(M) // 2
-    if np.linalg.cond(M) < 1 + 1e-9:  # a multiple of the identity leaves the views uncorrelated, but for rounding
+    if np.linalg.cond(M) < 1 + 1e-9:  # the views are uncorrelated, but for rounding
         cross = np.zeros_like(M)
         cross[:half, half:] = 0.9 * M[0, 0] * np.eye(half, len(M) - half)
         M = M + cross + cross.T
     problem = GCCA(M, (half, len(M) - half), merit)
     return problem, problem.M
 
-Instances = Iterator[tuple[Instance, np.random.Generator]]
+
+Instances = Iterator[tuple[Instance, Generator]]
 """Instances, each with a generator for its points."""
 
 
@@ -118,20 +126,20 @@ def instances(
     count: int, seed: int, kinds: Sequence[str] = LIPSCHITZ, betas: Sequence[float] = BETAS,
     conditions: Sequence[float] = CONDITIONS, shapes: Sequence[tuple[int, int]] = SHAPES,
 ) -> Instances:  # fmt: skip
-    """Instances within the blanket assumptions; betas in units of the threshold, conditions of M, shapes (n, p)."""
+    """Instances within the blanket assumptions; betas in units of the threshold."""
     for kind, p, problem, M, beta, rng in _combinations(count, seed, kinds, shapes, conditions, betas):
         threshold = Penalty(problem, M, 1.0).threshold(p)
         yield Instance(Penalty(problem, M, beta * threshold), p, kind), rng
 
 
 def any_instances(count: int, seed: int, kinds: Sequence[str] = KINDS) -> Instances:
-    """Instances for identities that need no assumption: also singular M, the Huber merit, and every beta."""
+    """Instances without assumptions: also singular M, the Huber merit, and every beta."""
     for kind, p, problem, M, beta, rng in _combinations(count, seed, kinds, SHAPES, (*CONDITIONS, None), ANY_BETAS):
         yield Instance(Penalty(problem, M, beta), p, kind), rng
 
 
 def _combinations(count: int, seed: int, *choices: Sequence[Any]) -> Iterator[Any]:
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     for kind, (n, p), condition, beta in islice(cycle(product(*choices)), count):
         if condition:
             M = definite(rng, n, condition)
@@ -140,47 +148,42 @@ def _combinations(count: int, seed: int, *choices: Sequence[Any]) -> Iterator[An
         yield kind, p, *objective(kind, rng, M, p), beta, rng
 
 
-def with_spectrum(M: Array, spectrum: Array, rng: np.random.Generator) -> Array:
-    """A random X with the given eigenvalues of ``X'MX``; M must be positive definite."""
+def with_spectrum(M: Array, spectrum: Array, rng: Generator) -> Array:
+    """A random X with these eigenvalues of ``X'MX``, for definite M."""
     n, p = len(M), len(spectrum)
     left = orthogonal(rng, n)[:, :p] * np.sqrt(spectrum)
     return inv_sqrt(M) @ left @ orthogonal(rng, p).T
 
 
-def feasible(M: Array, p: int, rng: np.random.Generator) -> Array:
+def feasible(M: Array, p: int, rng: Generator) -> Array:
     return with_spectrum(M, np.ones(p), rng)
 
 
-def somewhere(M: Array, p: int, rng: np.random.Generator) -> Array:
+def somewhere(M: Array, p: int, rng: Generator) -> Array:
     """A random X for any M, of moderate ``X'MX``."""
     scale = norm(M, 2) or 1.0
     return rng.standard_normal((len(M), p)) * rng.uniform(0.1, 1.5) / np.sqrt(scale * p)
 
 
-def in_omega(M: Array, p: int, rng: np.random.Generator) -> Array:
-    """A random X of Omega (eq:omega), often with eigenvalues of ``X'MX`` at its ends 0 and 1."""
+def in_omega(M: Array, p: int, rng: Generator) -> Array:
+    """A random X of Omega (eq:omega), often with eigenvalues 0 and 1 of ``X'MX``."""
     return with_spectrum(M, np.clip(rng.uniform(-0.3, 1.3, p), 0, 1), rng)
 
 
-def near_feasible(M: Array, p: int, rng: np.random.Generator) -> Array:
-    """A random X with ``||X'MX - I|| <= 1/6`` (eq:omegar), on the boundary as often as inside."""
+def near_feasible(M: Array, p: int, rng: Generator) -> Array:
+    """A random X of Omega_{1/6} (eq:omegar), on the boundary as often as inside."""
     shift = rng.standard_normal(p)
     radius = REACH * min(1.0, 2 * rng.random())
     return with_spectrum(M, 1 + radius * shift / np.linalg.norm(shift), rng)
 
 
 def points(place: Callable[..., Array], stream: Instances) -> Iterator[tuple[Instance, Penalty, Array, Any]]:
-    """Each instance of a stream with its h, a point of the given kind, and the generator."""
+    """Each instance with its h, a point of the given kind, and the generator."""
     for case, rng in stream:
         yield case, case.h, place(case.h.M, case.p, rng), rng
 
 
-def crosses_kink(problem: Problem, points: Sequence[Array]) -> bool:
-    """Whether the Huber merit of a two-view problem has a kink between some of the points."""
-    if not (isinstance(problem, GCCA) and isinstance(problem.merit, Huber)):
-        return False
-    one, two = problem.slices
-    cross = problem.covariance[one, two]
-    t = np.array([np.sum(X[one] * (cross @ X[two]), axis=0) for X in points])
-    signs = np.sign(np.stack([t - problem.merit.mu, t + problem.merit.mu]))
-    return bool((signs != signs[:, :1]).any())
+def parts_of(M: Array, X: Array, D: Array) -> tuple[Array, Array]:
+    """The tangent part of D at a feasible X, and the S of its normal part XS."""
+    S = sym(X.T @ M @ D)
+    return D - X @ S, S

@@ -1,11 +1,11 @@
-"""Section 4: the function H of two arguments, the direction W, what a sample estimates and a minibatch biases."""
-# fmt: off: in a statement's decorator a line is one part of the words
+"""Section 4: the functions H and W, what samples estimate and what a minibatch biases."""
+# fmt: off (see statement.py)
 
-from collections.abc import Iterator
-from functools import partial
-from itertools import combinations
+from collections.abc import Callable, Iterator
+from itertools import combinations, permutations, product
 
 import numpy as np
+from numpy.random import default_rng
 
 from cdfsg.linalg import Array, sym
 from cdfsg.merits import Huber, Identity, Merit
@@ -15,53 +15,53 @@ from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import derivative
 from cdfsg.theory.instances import COUNT, LIPSCHITZ, any_instances, points, somewhere
-from cdfsg.theory.statement import BLANKET, EVERY, Margin, Tally, equal, inner, norm, statement
+from cdfsg.theory.statement import BLANKET, EVERY, Margins, Tally, equal, inner, norm, norms, statement
 
 BETA = 0.7
 QUADRATIC = 1e9  # a Huber threshold that no t of the instances reaches, so that g(t) = t^2/2
+Sizes = tuple[int, ...]
 
 
-@statement("eq:H", place="Section 4.1, eq:H", assumes=EVERY,
-           says="H(X, C(X)) = h(X) (eq:nest).",
-           printed="beta/6 tr(V (V^2 - I))",
-           corrected="beta/6 tr(V (V^2 - 3 I)), which agrees with (CDFCP)",
-           severity="wrong formula", counterexample=counterexamples.surrogate_minimiser)
-def surrogate_value() -> Iterator[Margin]:
+@statement("eq:H", "Section 4.1", assumes=EVERY,
+    says="H(X, C(X)) = h(X) (eq:nest).",
+    printed="beta/6 tr(V (V^2 - I))",
+    corrected="beta/6 tr(V (V^2 - 3 I)), which agrees with (CDFCP)",
+    severity="wrong formula", counterexample=counterexamples.surrogate_minimiser)
+def surrogate_value() -> Margins:
     for _, h, X, _ in points(somewhere, any_instances(COUNT, 15)):
         value = h.value(X)
         yield equal(h.surrogate(X, h.constraint(X)), value, abs(value) + h.beta)
 
 
-@statement("W", place="Section 4.1, definition of W", assumes=EVERY + ", smooth f, Y far from C(X)",
-           says="W(X, Y) is the derivative of H through both arguments, and W(X, C(X)) = grad h(X).")
-def direction() -> Iterator[Margin]:
-    for case, rng in any_instances(COUNT, 16, kinds=LIPSCHITZ):
-        h = case.h
-        X, D = somewhere(h.M, case.p, rng), somewhere(h.M, case.p, rng)
-        C = h.constraint(X)
+@statement("W", "Section 4.1", assumes=EVERY + ", smooth f, Y far from C(X)",
+    says="W(X, Y) is the derivative of H through both arguments, and W(X, C(X)) = grad h(X).")
+def direction() -> Margins:
+    for _, h, X, rng in points(somewhere, any_instances(COUNT, 16, kinds=LIPSCHITZ)):
+        D, C = somewhere(h.M, X.shape[1], rng), h.constraint(X)
         Y = sym(rng.standard_normal(C.shape))
-        W, slope = h.direction(X, Y), derivative(partial(_moved, h, X, Y, D))
-        yield equal(slope, inner(W, D), norm(W) * norm(D) + abs(h.surrogate(X, Y)))
+        W = h.direction(X, Y)
+        yield equal(surrogate_slope(h, X, Y, D), inner(W, D), norm(W) * norm(D) + abs(h.surrogate(X, Y)))
         yield equal(h.direction(X, C), h.gradient(X), norm(h.gradient(X)) + h.beta * norm(h.M @ X))
 
 
-def _moved(h: Penalty, X: Array, Y: Array, D: Array, t: float) -> float:
-    return h.surrogate(X + t * D, Y + t * 2 * sym(X.T @ h.M @ D))  # Y moves as C does along D
+def surrogate_slope(h: Penalty, X: Array, Y: Array, D: Array) -> Array:
+    """Derivative of H along D, where Y moves as C does."""
+    S = 2 * sym(X.T @ h.M @ D)
+    return derivative(lambda t: h.surrogate(X + t * D, Y + t * S))
 
 
-@statement("as:algo (1)", place="Section 4, Assumption 4.1 (1)", assumes="GCCA, xi and theta independent",
-           says="E W_{xi,theta}(X, Y) = W(X, Y).")
-def independent_samples() -> Iterator[Margin]:
+@statement("as:algo (1)", "Section 4, Assumption 4.1", assumes="GCCA, xi and theta independent",
+    says="E W_{xi,theta}(X, Y) = W(X, Y).")
+def independent_samples() -> Margins:
     for Z, sizes, X, Y in _samples():
-        pairs = [sampled_direction(Z[[[i], [j]]], sizes, X, Y) for i in range(len(Z)) for j in range(len(Z))]
-        yield _relative(np.mean(pairs, axis=0) - exact_direction(Z, sizes, X, Y), Z, X, Y)
+        W = [sampled_direction(np.array(pair)[:, None], sizes, X, Y) for pair in product(Z, Z)]
+        yield _relative(np.mean(W, axis=0) - exact_direction(Z, sizes, X, Y), Z, X, Y)
 
 
-@statement("as:algo (1), shared", place="Section 4, Assumption 4.1 (1), with one minibatch for xi and theta",
-           assumes="GCCA, xi and theta the same minibatch",
-           says="E W_{xi,theta}(X, Y) = W(X, Y).",
-           counterexample=counterexamples.shared_minibatch)
-def shared_samples() -> Iterator[Margin]:
+@statement("as:algo (1), shared", "Section 4, Assumption 4.1", assumes="GCCA, xi and theta the same minibatch",
+    says="E W_{xi,theta}(X, Y) = W(X, Y).",
+    counterexample=counterexamples.shared_minibatch)
+def shared_samples() -> Margins:
     yield "The bias is (N-l)/((N-1) l) times that at l = 1"
     order = Tally()
     for Z, sizes, X, Y in _samples():
@@ -72,13 +72,13 @@ def shared_samples() -> Iterator[Margin]:
     order.require("the bias is proportional to (N - l)/((N - 1) l)")
 
 
-@statement("as:blanket (2), Huber", place="Assumption 1.1 (2), as used in Section 5: GCCA with the Huber merit",
-           assumes=BLANKET + " (2) for GCCA with the Huber merit",
-           says="A minibatch estimates f without bias.",
-           printed="f_xi on a minibatch as an unbiased estimate of f (Assumption 1.1 (2))",
-           corrected="biased: E g(t_xi) - g(t) lies between 0 and Var(t_xi)/2, which is of order 1/l",
-           severity="outside the assumptions", counterexample=counterexamples.huber_minibatch)
-def huber_minibatches() -> Iterator[Margin]:
+@statement("as:blanket (2), Huber", "Assumption 1.1 (2), Section 5",
+    assumes=BLANKET + " (2) for GCCA with the Huber merit",
+    says="A minibatch estimates f without bias.",
+    printed="f_xi on a minibatch as an unbiased estimate of f (Assumption 1.1 (2))",
+    corrected="biased: E g(t_xi) - g(t) lies between 0 and Var(t_xi)/2, which is of order 1/l",
+    severity="outside the assumptions", counterexample=counterexamples.huber_minibatch)
+def huber_minibatches() -> Margins:
     order = Tally()
     for Z, sizes, X, _ in _samples():
         for mu in (0.05, QUADRATIC):  # mostly linear, and quadratic throughout
@@ -92,67 +92,69 @@ def huber_minibatches() -> Iterator[Margin]:
 
 
 def without_replacement(size: int, N: int) -> float:
-    """Variance of the mean of l of N samples relative to that of one: ``(N - l) / ((N - 1) l)``."""
+    """Variance of the mean of l of N samples relative to that of one."""
     return (N - size) / ((N - 1) * size)
 
 
-def choices(N: int, size: int) -> list[list[int]]:
-    return [list(chosen) for chosen in combinations(range(N), size)]
+def minibatches(N: int) -> list[list[list[int]]]:
+    """All choices of l of N samples, for l = 1, ..., N - 1."""
+    return [[list(chosen) for chosen in combinations(range(N), size)] for size in range(1, N)]
 
 
-def sampled_direction(samples: Array, sizes: tuple[int, ...], X: Array, Y: Array) -> Array:
+def means(function: Callable[[Array], Array], Z: Array) -> list[Array]:
+    """The mean of a function of a minibatch over all of l samples, for l = 1, ..., N - 1."""
+    return [np.mean([function(Z[None, chosen]) for chosen in choices], axis=0) for choices in minibatches(len(Z))]
+
+
+def sampled_direction(samples: Array, sizes: Sizes, X: Array, Y: Array) -> Array:
     """The solver's direction on minibatches (s, l, n), shape (lanes, n, p)."""
     problem = SampledGCCA(sizes, Identity())
     return CDFSG(BETA).direction(problem, samples, problem.scores(samples, X), Y)
 
 
-def exact_direction(Z: Array, sizes: tuple[int, ...], X: Array, Y: Array) -> Array:
+def exact_direction(Z: Array, sizes: Sizes, X: Array, Y: Array) -> Array:
     problem = GCCA(sym(Z.T @ Z / len(Z)), sizes, Identity())
     h = Penalty(problem, problem.M, BETA)
     return np.stack([h.direction(*pair) for pair in zip(X, Y, strict=True)])
 
 
-def shared_bias(Z: Array, sizes: tuple[int, ...], X: Array, Y: Array) -> list[Array]:
-    """``E W - W`` with one minibatch of l samples for xi and theta, over all choices of them, for l = 1, ..., N - 1."""
+def shared_bias(Z: Array, sizes: Sizes, X: Array, Y: Array) -> list[Array]:
+    """``E W - W`` with one minibatch of l samples for xi and theta, for l = 1, ..., N - 1."""
     exact = exact_direction(Z, sizes, X, Y)
-    return [
-        np.mean([sampled_direction(Z[None, chosen], sizes, X, Y) for chosen in choices(len(Z), size)], axis=0) - exact
-        for size in range(1, len(Z))
-    ]
+    return [mean - exact for mean in means(lambda samples: sampled_direction(samples, sizes, X, Y), Z)]
 
 
-def huber_bias(Z: Array, sizes: tuple[int, ...], X: Array, merit: Merit) -> Iterator[tuple[Array, Array, Array]]:
-    """``E g(t_Z) - g(t)``, ``Var t_Z`` and ``g(t)`` per lane, summed over columns and views, for l = 1, ..., N - 1."""
+def huber_bias(Z: Array, sizes: Sizes, X: Array, merit: Merit) -> Iterator[tuple[Array, Array, Array]]:
+    """``E g(t_Z) - g(t)``, ``Var t_Z`` and ``g(t)`` per lane, for l = 1, ..., N - 1."""
     P, m = SampledGCCA(sizes, merit).scores(Z[None], X)[0], len(sizes)
-    t = np.stack([P[:, i::m] * P[:, j::m] for i in range(m) for j in range(m) if i != j])  # (pairs, lanes, N, p)
+    t = np.stack([P[:, i::m] * P[:, j::m] for i, j in permutations(range(m), 2)])  # (pairs, lanes, N, p)
     exact = merit.value(t.mean(axis=2))
-    for size in range(1, len(Z)):
-        means = np.stack([t[:, :, chosen].mean(axis=2) for chosen in choices(len(Z), size)])
-        bias = merit.value(means).mean(axis=0) - exact
-        yield tuple(a.sum(axis=(0, 2)) for a in (bias, means.var(axis=0), exact))
+    for choices in minibatches(len(Z)):
+        t_Z = np.stack([t[:, :, chosen].mean(axis=2) for chosen in choices])
+        bias = merit.value(t_Z).mean(axis=0) - exact
+        yield tuple(a.sum(axis=(0, 2)) for a in (bias, t_Z.var(axis=0), exact))
 
 
-def gradient_bias(Z: Array, sizes: tuple[int, ...], X: Array, merit: Merit) -> list[float]:
-    """``|| E grad f_Z - grad f ||`` per batch size l = 1, ..., N - 1, X of shape (lanes, n, p)."""
+def gradient_bias(Z: Array, sizes: Sizes, X: Array, merit: Merit) -> list[float]:
+    """``||E grad f_Z - grad f||`` for l = 1, ..., N - 1, X of shape (lanes, n, p)."""
     problem = SampledGCCA(sizes, merit)
 
     def gradient(samples: Array) -> Array:
         return problem.adjoint(samples, problem.raw_gradient(problem.scores(samples, X)[0])[None])
 
-    means = [np.mean([gradient(Z[None, some]) for some in choices(len(Z), size)], axis=0) for size in range(1, len(Z))]
-    return [norm(mean - gradient(Z[None])) for mean in means]
+    return [norm(mean - gradient(Z[None])) for mean in means(gradient, Z)]
 
 
-def example() -> tuple[Array, tuple[int, ...], Array, Array]:
+def example() -> tuple[Array, Sizes, Array, Array]:
     """Samples, view sizes, X and Y that the figures show."""
-    rng = np.random.default_rng(5)
+    rng = default_rng(5)
     Z, X = rng.standard_normal((10, 4)), rng.standard_normal((1, 4, 1)) / 2
     return Z, (2, 2), X, np.ones((1, 1, 1))
 
 
-def _samples() -> Iterator[tuple[Array, tuple[int, ...], Array, Array]]:
-    """Small data sets with points X in lanes and any symmetric Y; some of them rank deficient, or with p = n."""
-    rng = np.random.default_rng(3)
+def _samples() -> Iterator[tuple[Array, Sizes, Array, Array]]:
+    """Small data sets with X and any symmetric Y in lanes; some are singular, or have p = n."""
+    rng = default_rng(3)
     for number in range(16):
         sizes = [(1, 1), (2, 2), (2, 1, 2), (3, 2)][number % 4]
         n, N = sum(sizes), 5
@@ -166,6 +168,6 @@ def _samples() -> Iterator[tuple[Array, tuple[int, ...], Array, Array]]:
 
 
 def _relative(gap: Array, Z: Array, X: Array, Y: Array) -> Array:
-    """Margin per lane that a difference of directions is zero, relative to the size of the terms of W."""
-    z, (x, y, size) = norm(Z), (np.linalg.norm(a, axis=(1, 2)) for a in (X, Y, gap))
-    return -size / (z**2 * x * (1 + y) ** 2 * (1 + z**2 * x**2) + 1e-12)
+    """Margin per lane that a difference of directions is zero, relative to the terms of W."""
+    z, x, y = norm(Z), norms(X), norms(Y)
+    return -norms(gap) / (z**2 * x * (1 + y) ** 2 * (1 + z**2 * x**2) + 1e-12)

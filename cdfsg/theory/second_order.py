@@ -1,106 +1,102 @@
-"""Section 3.3: the Hessian of h at feasible stationary points, and second-order stationary points."""
-# fmt: off: in a statement's decorator a line is one part of the words
+"""Section 3.3: the Hessian of h at feasible stationary points; second-order points."""
+# fmt: off (see statement.py)
 
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.random import default_rng
 from scipy.linalg import null_space
 
 from cdfsg.linalg import Array, sym
 from cdfsg.theory import counterexamples
+from cdfsg.theory.derivatives import multiplier_bound
 from cdfsg.theory.first_order import ROUNDING, STATIONARY
-from cdfsg.theory.statement import Margin, equal, inner, norm, statement, true
-from cdfsg.theory.stationary import Point, hessian_matrix, pool
+from cdfsg.theory.instances import parts_of
+from cdfsg.theory.statement import Margins, equal, inner, norm, statement, true
+from cdfsg.theory.stationary import Point, hessian_matrix, pool, units
 
-SIGN = 1e-12  # curvature relative to the Hessian's size up to which an eigenvalue counts as zero
+SIGN = 1e-12  # curvature, relative to the Hessian's size, that counts as zero
 FEASIBLE = STATIONARY + " and feasible"
-
-
-def parts_of(point: Point, D: Array) -> tuple[Array, Array]:
-    """The tangent part T and the matrix S of the normal part XS of D."""
-    S = sym(point.X.T @ point.h.M @ D)
-    return D - point.X @ S, S
 
 
 def tangent_basis(point: Point) -> Array:
     """Orthonormal basis of the tangent space (eq:tx), shape (n p, dimension)."""
-    n, p = point.X.shape
-    units = np.eye(n * p).reshape(-1, n, p)
-    conditions = np.array([sym(point.X.T @ point.h.M @ unit).ravel() for unit in units]).T
+    conditions = np.array([sym(point.X.T @ point.h.M @ unit).ravel() for unit in units(point.X)]).T
     return null_space(conditions, rcond=1e-9)
 
 
 def tangent_form(point: Point, basis: Array) -> Array:
-    """Matrix of ``<T, hess f(X)[T] - M T X' grad f(X)>`` (def:ocso, corrected) on a basis of the tangent space."""
+    """``<T, hess f(X)[T] - M T X' grad f(X)>`` (def:ocso, corrected) on a basis."""
     h, X = point.h, point.X
     multiplier = sym(X.T @ h.problem.gradient(X))
-    images = [(h.problem.hessian(X, T) - h.M @ T @ multiplier).ravel() for T in basis.T.reshape(-1, *X.shape)]
+    tangents = basis.T.reshape(-1, *X.shape)
+    images = [(h.problem.hessian(X, T) - h.M @ T @ multiplier).ravel() for T in tangents]
     return sym(basis.T @ np.array(images).T) if images else np.zeros((0, 0))
 
 
 def scale_of(point: Point) -> float:
     """Size of the Hessian's entries, for relative margins."""
-    return point.h.beta * point.case.spectrum[1] + point.h.problem.lipschitz
+    return point.h.beta * point.case.spectrum[1] + point.case.L_g
 
 
-def random_directions(seed: int) -> Iterator[tuple[Point, Array]]:
-    rng = np.random.default_rng(seed)
-    return ((point, rng.standard_normal(point.X.shape)) for point in pool() if point.is_feasible)
+def random_directions(seed: int) -> Iterator[tuple[Point, Array, Array, Array]]:
+    """Feasible points with a random D, its tangent part T, and the S of its normal part XS."""
+    rng = default_rng(seed)
+    for point in pool():
+        if point.is_feasible:
+            D = rng.standard_normal(point.X.shape)
+            yield point, D, *parts_of(point.h.M, point.X, D)
 
 
-@statement("le:sop_slep, eq:tn", place="Section 3.3, lemma, first part", assumes=FEASIBLE,
-           says="The Hessian does not mix tangent and normal directions: <N, hess h[T]> = 0.", rounding=ROUNDING)
-def mixed_curvature() -> Iterator[Margin]:
-    for point, D in random_directions(31):
-        T, S = parts_of(point, D)
+@statement("le:sop_slep, eq:tn", "Section 3.3, lemma, first part", assumes=FEASIBLE,
+    says="The Hessian does not mix tangent and normal directions: <N, hess h[T]> = 0.", rounding=ROUNDING)
+def mixed_curvature() -> Margins:
+    for point, D, T, S in random_directions(31):
         size = inner(D, D) * point.case.spectrum[1] / point.case.spectrum[0]
         yield equal(inner(point.X @ S, point.h.hessian(point.X, T)), 0, scale_of(point) * size)
 
 
-@statement("le:sop_slep, eq:nn", place="Section 3.3, lemma, second part", assumes=FEASIBLE,
-           says="The Hessian is positive on normal directions N = XS != 0: "
-                "<N, hess h[N]> = 4 beta |S|^2 - 3 tr(S^2 X' grad f).",
-           rounding=ROUNDING)
-def normal_curvature() -> Iterator[Margin]:
-    for point, D in random_directions(32):
+@statement("le:sop_slep, eq:nn", "Section 3.3, lemma, second part", assumes=FEASIBLE,
+    says="The Hessian is positive on normal directions N = XS != 0: "
+         "<N, hess h[N]> = 4 beta |S|^2 - 3 tr(S^2 X' grad f).",
+    rounding=ROUNDING)
+def normal_curvature() -> Margins:
+    for point, _, _, S in random_directions(32):
         h, X = point.h, point.X
-        S = parts_of(point, D)[1]
         curvature, size = inner(X @ S, h.hessian(X, X @ S)), h.beta * inner(S, S)
         exact = 4 * size - 3 * float(np.trace(S @ S @ X.T @ h.problem.gradient(X)))
         yield equal(curvature, exact, size * 10), min(curvature / size, 0.0)
 
 
-@statement("le:sop_slep, proof", place="Section 3.3, proof of eq:nn, before step (i)", assumes=FEASIBLE,
-           says="A trace equals the largest singular value times a norm.",
-           printed="tr(S^2 X' grad f(X)) = sigma_max(X' grad f(X)) ||S||^2",
-           corrected="tr(S^2 X' grad f(X)) <= sigma_max(X' grad f(X)) ||S||^2",
-           severity="typo", counterexample=counterexamples.normal_curvature_equality, rounding=ROUNDING)
-def trace_bound() -> Iterator[Margin]:
-    for point, D in random_directions(34):
-        S = parts_of(point, D)[1]
+@statement("le:sop_slep, proof", "Section 3.3, before step (i)", assumes=FEASIBLE,
+    says="A trace equals the largest singular value times a norm.",
+    printed="tr(S^2 X' grad f(X)) = sigma_max(X' grad f(X)) ||S||^2",
+    corrected="tr(S^2 X' grad f(X)) <= sigma_max(X' grad f(X)) ||S||^2",
+    severity="typo", counterexample=counterexamples.normal_curvature_equality, rounding=ROUNDING)
+def trace_bound() -> Margins:
+    for point, _, _, S in random_directions(34):
         product = point.X.T @ point.h.problem.gradient(point.X)
         bound = norm(product, 2) * inner(S, S)
         yield (bound - np.trace(S @ S @ product)) / (bound or 1.0)
 
 
-@statement("le:sop_slep, proof (i)", place="Section 3.3, proof of eq:nn, step (i)", assumes=FEASIBLE,
-           says="A lower bound on the curvature along normal directions.",
-           printed="4 beta - (2 p L_g + L_0 s^(1/2)) / s",
-           corrected="4 beta - 3 (2 p L_g + L_0 s^(1/2)) / s",
-           severity="wrong constant", counterexample=counterexamples.normal_curvature_step, rounding=ROUNDING)
-def curvature_bound() -> Iterator[Margin]:
-    for point, D in random_directions(33):
-        h, X, s = point.h, point.X, point.case.spectrum[0]
-        S = parts_of(point, D)[1]
-        bound = 4 * h.beta - 3 * (2 * point.case.p * h.problem.lipschitz + s**0.5 * point.case.L_0) / s
+@statement("le:sop_slep, proof (i)", "Section 3.3", assumes=FEASIBLE,
+    says="A lower bound on the curvature along normal directions.",
+    printed="4 beta - (2 p L_g + L_0 s^(1/2)) / s",
+    corrected="4 beta - 3 (2 p L_g + L_0 s^(1/2)) / s",
+    severity="wrong constant", counterexample=counterexamples.normal_curvature_step, rounding=ROUNDING)
+def curvature_bound() -> Margins:
+    for point, _, _, S in random_directions(33):
+        h, X = point.h, point.X
+        bound = 4 * h.beta - 3 * multiplier_bound(point.case)
         yield (inner(X @ S, h.hessian(X, X @ S)) - bound * inner(S, S)) / (h.beta * inner(S, S))
 
 
-@statement("th:sopr_b1", place="Section 3.3, theorem", assumes=STATIONARY,
-           says="Problem and penalty function share their second-order stationary points; infeasible points are none.",
-           corrected="they share them with def:ocso corrected; infeasible points are none",
-           counterexample=counterexamples.second_order_condition, rounding=ROUNDING)
-def shared_second_order_points() -> Iterator[Margin]:
+@statement("th:sopr_b1", "Section 3.3, theorem", assumes=STATIONARY,
+    says="Problem and penalty function share their second-order stationary points; infeasible points are none.",
+    corrected="they share them with def:ocso corrected; infeasible points are none",
+    counterexample=counterexamples.second_order_condition, rounding=ROUNDING)
+def shared_second_order_points() -> Margins:
     for point in pool():
         scale, (low, high) = scale_of(point), point.case.spectrum
         if not point.is_feasible:

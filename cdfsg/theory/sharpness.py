@@ -1,23 +1,22 @@
 """How small beta may be before each statement fails, against the paper's threshold beta~.
 
-Quadratic f with a simple pencil, where all stationary points are known up to rotation; the statements on Omega_{1/6}
-are tried on many of its points, so that for them the least beta found is a lower estimate.  A statement that fails at
-some beta may hold again below it; the search therefore goes down from the threshold to the first failure.
+Quadratic f with a simple pencil, at stationary points with columns along its eigenvectors.  The statements on
+Omega_{1/6} are tried on many of its points: the least beta found is a lower estimate.  A statement may hold again
+below a beta at which it fails; the search goes down from the threshold to the first failure.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import combinations, permutations, product
+from itertools import combinations, permutations
 
 import numpy as np
 
 from cdfsg.linalg import Array
-from cdfsg.theory.first_order import sharp_beta_of_quadratics
+from cdfsg.theory.first_order import sharp_beta_of_quadratics, zero_or_one
 from cdfsg.theory.instances import REACH, Instance, instances, near_feasible
-from cdfsg.theory.near_feasible import both_bounds, lower_bound
+from cdfsg.theory.near_feasible import feabound, star_bx
 from cdfsg.theory.saddles import printed_constant
-from cdfsg.theory.statement import norm
-from cdfsg.theory.stationary import Point, pencil, quadratic_lengths
+from cdfsg.theory.stationary import Point, along_eigenvectors, pencil
 
 PRECISION = 1e-3  # relative precision of the least beta
 LOWEST = 1e-4  # where the search ends, in units of the threshold
@@ -27,7 +26,7 @@ ROUNDING = 1e-9
 
 
 def least_beta(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The least beta from which a statement holds up to `high`, seen in steps of `DOWN` and refined; at least `low`."""
+    """The least beta, at least `low`, from which a statement holds up to `high`, in steps of `DOWN`."""
     if not holds(high):
         raise ValueError(f"the statement does not hold at beta = {high:.4g}; begin with a larger beta")
     while high > low and holds(high * DOWN):
@@ -40,20 +39,14 @@ def least_beta(holds: Callable[[float], bool], low: float, high: float) -> float
 
 
 def quadratic_points(case: Instance, beta: float, spectrum: tuple[Array, Array]) -> Iterator[Point]:
-    """All stationary points at another beta of a quadratic f with a simple pencil, up to rotation."""
-    case, (values, vectors) = with_beta(case, beta), spectrum
+    """Stationary points of a quadratic f at another beta, along eigenvectors of its pencil."""
+    case = with_beta(case, beta)
     for chosen in combinations(range(case.n), case.p):
-        for pattern in product(*(quadratic_lengths(float(values[i]), beta) for i in chosen)):
-            yield Point(case, vectors[:, list(chosen)] * np.sqrt(pattern))
+        yield from (Point(case, X) for X in along_eigenvectors(beta, spectrum, chosen))
 
 
 def with_beta(case: Instance, beta: float) -> Instance:
     return replace(case, h=replace(case.h, beta=beta))
-
-
-def _zero_or_one(point: Point) -> bool:
-    values = point.eigenvalues
-    return bool(np.minimum(values, np.abs(values - 1)).max() < ROUNDING)
 
 
 def _normal_curvature_is_positive(point: Point) -> bool:
@@ -61,32 +54,23 @@ def _normal_curvature_is_positive(point: Point) -> bool:
     return not point.is_feasible or bool(4 * point.h.beta > 3 * largest)
 
 
-def _feabound(point: Point) -> bool:
-    return lower_bound(point.case, point.X) <= norm(point.h.gradient(point.X)) * (1 + ROUNDING)
-
-
-def _between(point: Point) -> bool:
-    slope, (below, above) = norm(point.h.gradient(point.X)), both_bounds(point.case, point.X)
-    return below <= slope * (1 + ROUNDING) and slope <= above * (1 + ROUNDING)
-
-
 TESTS: dict[str, Callable[[Point], bool]] = {
     "pro:sigma_up": lambda point: bool(point.eigenvalues[-1] <= 1 + ROUNDING),
-    "quadratic proposition": _zero_or_one,
+    "quadratic proposition": lambda point: zero_or_one(point) < ROUNDING,
     "pro:saddle": lambda point: point.is_feasible or point.least_curvature <= -printed_constant(point),
     "thm:refir": lambda point: point.classify() != "other",
     "le:sop_slep, eq:nn": _normal_curvature_is_positive,
-    "eq:feabound": _feabound,
-    "th:star_bx": _between,
+    "eq:feabound": lambda point: feabound(point.case, point.X) >= -ROUNDING,
+    "th:star_bx": lambda point: min(star_bx(point.case, point.X)) >= -ROUNDING,
 }
-"""Statements, each by a test of one point: of a stationary one, or of one of Omega_{1/6} for `OF_OMEGA`."""
+"""A test of each statement at a stationary point, or at one of Omega_{1/6} for `OF_OMEGA`."""
 OF_OMEGA = ("eq:feabound", "th:star_bx")
 
 
 def of_quadratics(count: int = 4, seed: int = 61) -> list[dict[str, float | str]]:
-    """The least beta of each statement on some quadratic f with n = 3, p = 2 and condition number 4 of M.
+    """The least beta of each statement on some quadratic f with n = 3, p = 2 and condition number 4.
 
-    Each row has the statement, the instance, and the ratio to the threshold, found and by a closed form or NaN.
+    Rows have the statement, the instance, and the ratio to the threshold, found and by a closed form or NaN.
     """
     found: list[dict[str, float | str]] = []
     cases = instances(count, seed, kinds=("quadratic",), betas=(1.0,), conditions=(4.0,), shapes=((3, 2),))

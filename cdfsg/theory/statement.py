@@ -1,7 +1,11 @@
-"""A statement of the paper as one function: a decorator has its words, its body yields margins."""
+"""A statement of the paper as one function: a decorator has its words, its body yields margins.
+
+In a decorator each line is one part of the words, so that the modules that use it are not formatted.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -18,8 +22,8 @@ ABOVE = "Assumption 1.1, beta >= beta~"
 EVERY = "M >= 0, every beta"
 TINY = 1e-300  # keeps margins finite where both sides vanish
 
-Margin = float | Array | tuple[float, ...] | str
-"""One instance, an array of instances, several margins of one instance, or a note for the report."""
+Margins = Iterator[float | Array | tuple[float, ...] | str]
+"""One instance each, an array of them, several margins of one, or a note for the report."""
 
 
 def at_most(a: Any, b: Any) -> Any:
@@ -34,18 +38,23 @@ def at_most(a: Any, b: Any) -> Any:
 
 
 def equal(a: Any, b: Any, scale: float) -> float:
-    """Margin of ``a == b``: minus the norm of the difference, relative to the scale of the terms."""
+    """Margin of ``a == b``: minus the norm of the difference over the scale of the terms."""
     return -norm(a - b) / max(scale, TINY)
 
 
 def true(condition: object) -> float:
-    """Margin of a condition: 0 if it holds, -1 otherwise."""
+    """Margin of a condition: 0 if it holds, else -1."""
     return 0.0 if condition else -1.0
 
 
 def norm(a: Any, kind: int | None = None) -> float:
     """Frobenius norm, or another of `numpy.linalg.norm`."""
     return float(np.linalg.norm(a, kind))
+
+
+def norms(a: Array) -> Array:
+    """Frobenius norm of each trailing matrix."""
+    return np.linalg.norm(a, axis=(-2, -1))
 
 
 def inner(a: Array, b: Array) -> float:
@@ -66,11 +75,11 @@ class Tally:
         self.margin = min(self.margin, -np.inf if np.isnan(least) else least)
 
     def holds(self, rounding: float = 1e-9) -> bool:
-        """Whether no instance falls short by more than rounding; false without any instance."""
+        """Whether there is an instance, and none falls short by more than rounding."""
         return self.instances > 0 and self.margin >= -rounding
 
     def require(self, claim: str, rounding: float = 1e-9) -> None:
-        """Raise ArithmeticError unless a side claim holds, such as the order of a bias."""
+        """Raise ArithmeticError unless a side claim holds."""
         if not self.holds(rounding):
             margin = f"the least margin of {self.instances} cases is {self.margin:.3g}"
             raise ArithmeticError(f"expected that {claim}, but {margin}")
@@ -78,7 +87,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Numbers that refute a printed form, at an instance that a reader can set up by hand."""
+    """Numbers that refute a printed form, on an instance to set up by hand."""
 
     setting: str
     numbers: dict[str, float]
@@ -87,6 +96,24 @@ class Counterexample:
     def __str__(self) -> str:
         numbers = (f"{name} {value:.4g}" for name, value in self.numbers.items())
         return f"{self.setting}: " + ", ".join(numbers)
+
+
+Found = tuple[Any, dict[str, Any]]
+"""Whether the printed form is refuted, and by which numbers."""
+
+
+def counterexample(setting: str) -> Callable[[Callable[[], Found]], Callable[[], Counterexample]]:
+    """Make a function that finds numbers in a setting one that returns a `Counterexample`."""
+
+    def decorate(function: Callable[[], Found]) -> Callable[[], Counterexample]:
+        @wraps(function)
+        def found() -> Counterexample:
+            refutes, numbers = function()
+            return Counterexample(setting, {name: float(value) for name, value in numbers.items()}, bool(refutes))
+
+        return found
+
+    return decorate
 
 
 @dataclass(frozen=True)
@@ -108,8 +135,8 @@ class Erratum:
 class Check:
     """The outcome of testing a statement, given by its label.
 
-    The margin is the least relative one by which the (corrected) statement holds; rounding makes that of an identity
-    slightly negative.  The witness is a counterexample in numbers to the printed form.
+    The margin is the least relative one of the (corrected) statement, the witness a counterexample to
+    the printed form.
     """
 
     statement: str
@@ -124,11 +151,11 @@ class Check:
         return text + (f" [{self.witness}]" if self.witness else "")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Statement:
     """A statement of the paper; calling it tests it."""
 
-    margins: Callable[[], Iterator[Margin]]
+    margins: Callable[[], Margins]
     label: str  # in the paper's source
     place: str  # where a reader finds it
     says: str  # what the paper says
@@ -142,11 +169,13 @@ class Statement:
 
     @property
     def errata(self) -> tuple[Erratum, ...]:
-        own = (self.place, self.printed, self.corrected, self.severity, self.counterexample)
-        return ((Erratum(*own),) if self.printed else ()) + self.slips
+        if not self.printed:
+            return self.slips
+        place = f"{self.place}: {self.label}"
+        return Erratum(place, self.printed, self.corrected, self.severity, self.counterexample), *self.slips
 
     def __call__(self) -> Check:
-        """Test the statement; one that falls short is false, one whose printed form is refuted needs a correction."""
+        """Test the statement: false if it falls short, corrected if its printed form is refuted."""
         tally, words = Tally(), self.says
         for margin in self.margins():
             if isinstance(margin, str):
@@ -165,13 +194,13 @@ STATEMENTS: dict[str, Statement] = {}
 """Every statement by its label, in the order in which the modules of `cdfsg.theory` define them."""
 
 
-def statement(label: str, **words: Any) -> Callable[[Callable[[], Iterator[Margin]]], Statement]:
-    """Make a function that yields margins a `Statement`, from the attributes given, and register it."""
+def statement(label: str, place: str, **words: Any) -> Callable[[Callable[[], Margins]], Statement]:
+    """Make a function that yields margins a `Statement` with these words, and register it."""
 
-    def register(margins: Callable[[], Iterator[Margin]]) -> Statement:
+    def register(margins: Callable[[], Margins]) -> Statement:
         if label in STATEMENTS:
             raise ValueError(f"the statement {label!r} is defined twice; give each its own label")
-        STATEMENTS[label] = Statement(margins=margins, label=label, **words)
+        STATEMENTS[label] = Statement(margins, label, place, **words)
         return STATEMENTS[label]
 
     return register

@@ -44,7 +44,7 @@ NAME, ERRATA = "statements.csv", "errata.toml"
 
 @dataclass(frozen=True)
 class Recorded:
-    """A row of ``data/paper/statements.csv``; all but the verdict stand at the statement."""
+    """A row of ``data/paper/statements.csv``."""
 
     statement: str
     place: str
@@ -73,16 +73,16 @@ def _check_part(number: int) -> list[Check]:
 
 
 def differences(checks: Sequence[Check], rows: dict[str, Recorded]) -> list[str]:
-    """In words where the checks and the record differ; empty if nowhere."""
-    found = {check.statement: check.verdict for check in checks}
-    wrong = [
-        f"{name} is recorded as {rows[name].verdict!r} but found to be {verdict!r}"
-        for name, verdict in found.items()
-        if name in rows and rows[name].verdict != verdict
-    ]
-    remedy = f"has no row in data/paper/{NAME}; write it with: python -m cdfsg theory --write"
-    wrong += [f"{name} {remedy}" for name in found if name not in rows]
-    return wrong + [f"{name} is recorded but no check reports it" for name in rows if name not in found]
+    """Where the checks and the record differ, in words."""
+    found, wrong = {check.statement: check.verdict for check in checks}, []
+    for name in dict.fromkeys([*found, *rows]):
+        if name not in rows:
+            wrong.append(f"{name} has no row in data/paper/{NAME}; write it with: python -m cdfsg theory --write")
+        elif name not in found:
+            wrong.append(f"{name} is recorded but no check reports it")
+        elif found[name] != rows[name].verdict:
+            wrong.append(f"{name} is recorded as {rows[name].verdict!r} but found to be {found[name]!r}")
+    return wrong
 
 
 def as_csv(checks: Sequence[Check]) -> str:
@@ -90,8 +90,8 @@ def as_csv(checks: Sequence[Check]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(field.name for field in fields(Recorded))
-    for entry in (statement for part in PARTS for statement in part):
-        writer.writerow(astuple(Recorded(entry.label, entry.place, entry.says, verdicts[entry.label], entry.assumes)))
+    for s in (statement for part in PARTS for statement in part):
+        writer.writerow(astuple(Recorded(s.label, s.place, s.says, verdicts[s.label], s.assumes)))
     return out.getvalue()
 
 
@@ -106,7 +106,7 @@ def as_toml() -> str:
 
 
 def report(jobs: int, write: bool = False) -> None:
-    """Test every statement, print a line for each, and write the record or raise ValueError where it differs."""
+    """Test and print every statement; write the record, or raise ValueError where it differs."""
     print(f"{'verdict':24s} {'margin':>9s} {'tested':>6s}  statement")
     checks = []
     for check in check_all(jobs):
@@ -115,7 +115,6 @@ def report(jobs: int, write: bool = False) -> None:
     if write:
         checksums.write(PAPER / NAME, as_csv(checks))
         checksums.write(PAPER / ERRATA, as_toml())
-    wrong = differences(checks, recorded())
-    if wrong:
+    if wrong := differences(checks, recorded()):
         raise ValueError(f"the checks differ from data/paper/{NAME}: " + "; ".join(wrong))
     print(f"{len(checks)} statements, all as recorded in data/paper.")

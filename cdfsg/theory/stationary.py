@@ -1,17 +1,18 @@
-"""Stationary points of h: exact ones from closed forms, others from a search with a certificate, and their classes."""
+"""Stationary points of h, from closed forms or a search with a certificate, and their classes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
 
 import numpy as np
+from numpy.random import Generator
 from scipy.linalg import eigh
 
 from cdfsg.linalg import Array, inv_sqrt, sym
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA
-from cdfsg.theory.instances import Instance, any_instances, instances, orthogonal, root, with_spectrum
+from cdfsg.theory.instances import QUADRATICS, Instance, any_instances, instances, orthogonal, root, with_spectrum
 from cdfsg.theory.statement import norm
 
 FEASIBLE = 1e-6  # an eigenvalue of X'MX counts as 1 within this distance
@@ -34,12 +35,12 @@ class Point:
 
     @property
     def eigenvalues(self) -> Array:
-        """Eigenvalues of ``C = X'MX``, ascending, shape (p,)."""
+        """Eigenvalues of ``C = X'MX``, ascending."""
         return self.eigenvectors[0]
 
     @cached_property
     def eigenvectors(self) -> tuple[Array, Array]:
-        """Eigenvalues (p,), ascending, and eigenvectors (p, p) of C; tiny ones are told from zero."""
+        """Eigenvalues, ascending, and eigenvectors (p, p) of C; tiny ones are told from zero."""
         _, lengths, Vt = np.linalg.svd(root(self.h.M) @ self.X, full_matrices=False)
         return lengths[::-1] ** 2, Vt[::-1].T
 
@@ -64,37 +65,47 @@ def certificate(h: Penalty, X: Array) -> float:
     return norm(h.gradient(X)) / terms
 
 
+def units(X: Array) -> Array:
+    """The unit matrices of the size of X, shape (n p, n, p)."""
+    return np.eye(X.size).reshape(-1, *X.shape)
+
+
 def hessian_matrix(h: Penalty, X: Array) -> Array:
-    """The Hessian of h as a symmetric matrix over the entries of X in C order, shape (n p, n p)."""
-    units = np.eye(X.size).reshape(-1, *X.shape)
-    return sym(np.array([h.hessian(X, unit).ravel() for unit in units]))
+    """The Hessian of h over the entries of X in C order, shape (n p, n p)."""
+    return sym(np.array([h.hessian(X, unit).ravel() for unit in units(X)]))
 
 
 def pencil(case: Instance) -> tuple[Array, Array]:
-    """Eigenvalues (n,), ascending, and M-orthonormal eigenvectors (n, n) of a quadratic f's pencil (A, M)."""
+    """Eigenvalues, ascending, and M-orthonormal eigenvectors of a quadratic f's pencil (A, M)."""
     A = case.h.problem.hessian(np.zeros((case.n, case.n)), np.eye(case.n))
     values, vectors = eigh(sym(A), case.h.M)
     return values, vectors
 
 
 def quadratic_minimiser(case: Instance) -> Array:
-    """Minimiser of a quadratic f over ``X'MX = I``: the lowest p eigenvectors of the pencil, shape (n, p)."""
+    """Minimiser of a quadratic f: the lowest p eigenvectors of the pencil."""
     return pencil(case)[1][:, : case.p]
 
 
 def quadratic_lengths(lam: float, beta: float) -> list[float]:
-    """Squared lengths that a column along an eigenvector of the pencil can have: 0, 1, and perhaps a third."""
+    """Squared lengths of a stationary column along an eigenvector: 0, 1, perhaps a third."""
     slope = beta + 0.75 * lam
     third = (2.25 * lam - beta) / slope if slope else 0.0
     return [0.0, 1.0, third] if third > 0 else [0.0, 1.0]
 
 
-def quadratic_points(case: Instance, rng: np.random.Generator) -> Iterator[Point]:
-    """Stationary points of a quadratic f: random eigenvectors of the pencil in every pattern of lengths, rotated."""
-    values, vectors = pencil(case)
-    chosen = rng.permutation(case.n)[: case.p]
-    for lengths in product(*(quadratic_lengths(float(values[i]), case.h.beta) for i in chosen)):
-        yield Point(case, vectors[:, chosen] * np.sqrt(lengths) @ orthogonal(rng, case.p))
+def along_eigenvectors(beta: float, spectrum: tuple[Array, Array], chosen: Sequence[int]) -> Iterator[Array]:
+    """Stationary X along the chosen eigenvectors of the pencil, in every pattern of lengths."""
+    values, vectors = spectrum
+    for lengths in product(*(quadratic_lengths(float(values[i]), beta) for i in chosen)):
+        yield vectors[:, list(chosen)] * np.sqrt(lengths)
+
+
+def quadratic_points(case: Instance, rng: Generator) -> Iterator[Point]:
+    """Stationary points of a quadratic f along random eigenvectors of the pencil, rotated."""
+    spectrum = pencil(case)
+    for X in along_eigenvectors(case.h.beta, spectrum, list(rng.permutation(case.n)[: case.p])):
+        yield Point(case, X @ orthogonal(rng, case.p))
 
 
 def linear_root(b: float, beta: float) -> float:
@@ -104,7 +115,7 @@ def linear_root(b: float, beta: float) -> float:
 
 
 def linear_points(case: Instance) -> Iterator[Point]:
-    """Stationary points of ``f = <M^(1/2) U diag(b) V', X>``: ``M^(-1/2) U diag(t) V'`` with t = 1, -1, the root."""
+    """``M^(-1/2) U diag(t) V'`` for ``f = <M^(1/2) U diag(b) V', X>``, with t = 1, -1 or the root."""
     inverse, beta = inv_sqrt(case.h.M), case.h.beta
     B = case.h.problem.gradient(np.zeros((case.n, case.p)))
     U, b, Vt = np.linalg.svd(inverse @ B, full_matrices=False)
@@ -113,7 +124,7 @@ def linear_points(case: Instance) -> Iterator[Point]:
 
 
 def huber_pairs(count: int) -> Iterator[Point]:
-    """Feasible stationary points of two-view GCCA with the Huber merit, for any beta: canonical pairs."""
+    """Canonical pairs, feasible and stationary for two views with the Huber merit and any beta."""
     for case, rng in any_instances(count, 104, kinds=("huber",)):
         problem, M = case.h.problem, case.h.M
         assert isinstance(problem, GCCA)
@@ -129,9 +140,9 @@ def huber_pairs(count: int) -> Iterator[Point]:
 
 
 def search(case: Instance, start: Array) -> Point | None:
-    """A stationary point near a start by Newton's method on ``grad h = 0``; None if it is not certified.
+    """A stationary point near a start by Newton's method; None if it is not certified.
 
-    Its unknown is ``z = M^(1/2) X``; steps of minimal norm allow for stationary points that are not isolated.
+    Its unknown is ``z = M^(1/2) X``; steps of minimal norm allow for points that are not isolated.
     """
     h, inverse = case.h, inv_sqrt(case.h.M)
     wide = np.kron(inverse, np.eye(case.p))
@@ -151,9 +162,9 @@ def search(case: Instance, start: Array) -> Point | None:
 
 @lru_cache(maxsize=1)
 def pool() -> tuple[Point, ...]:
-    """Stationary points within the paper's assumptions, feasible ones and others, some thousands of them."""
+    """Some thousands of stationary points within the paper's assumptions, feasible and not."""
     points: list[Point] = []
-    for case, rng in instances(432, 101, kinds=("quadratic", "identity")):
+    for case, rng in instances(432, 101, kinds=QUADRATICS):
         points += quadratic_points(case, rng)
     for case, _ in instances(216, 102, kinds=("linear",)):
         points += linear_points(case)

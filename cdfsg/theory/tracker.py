@@ -1,54 +1,56 @@
 """Section 4.1, the tracker: ``Y_k`` of eq:updatey follows ``C(X_k) = X_k' M X_k``."""
-# fmt: off: in a statement's decorator a line is one part of the words
+# fmt: off (see statement.py)
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
+from numpy.random import Generator, default_rng
 
 from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, TrackingState, track
 from cdfsg.theory import counterexamples
 from cdfsg.theory.finite import FinitePencil, branched, random_pencil, squared_norms, started
-from cdfsg.theory.statement import BLANKET, Erratum, Margin, Tally, at_most, equal, norm, statement
+from cdfsg.theory.statement import BLANKET, Erratum, Margins, Tally, at_most, equal, norm, norms, statement
 
 PRINTED, INDEFINITE, SEMIDEFINITE = 4, 8, 2
-"""Constants of pr:yktrack before ``tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2``: as printed, and for M_theta of two kinds."""
+"""The constant 4 of pr:yktrack as printed, and for M_theta of two kinds."""
 
 
-@statement("pro:boundy", place="Section 4.1, pro:boundy", assumes="||Y_0|| <= tau_y, 0 <= b_k <= 1",
-           says="||Y_k|| <= tau_y.",
-           printed="no condition on b_k; the proof uses ||(1 - b_k) Y_k|| <= (1 - b_k) ||Y_k||",
-           corrected="0 <= b_k <= 1; the step sizes b = s2/s1 of Section 5 go up to 4, where the tracker diverges",
-           severity="outside the assumptions", counterexample=counterexamples.tracking_above_one)
-def tracker_is_bounded() -> Iterator[Margin]:
-    for seed, (n, p) in enumerate([(1, 1), (2, 1), (3, 3), (5, 2), (8, 4)]):
-        for worst in (False, True):
-            X, M, b, a = _path(np.random.default_rng(seed), n, p, lanes=120, steps=25, worst=worst)
-            tau_x, tau_m = _norms(X).max(axis=0), _norms(M).max(axis=0)
-            sizes = np.stack([_norms(Y) for Y in tracked(X, M, b)])
-            yield at_most(sizes.max(axis=0), tau_x * tau_m * (tau_x + 2 * a))  # directions have norm 1
+@statement("pro:boundy", "Section 4.1", assumes="||Y_0|| <= tau_y, 0 <= b_k <= 1",
+    says="||Y_k|| <= tau_y.",
+    printed="no condition on b_k; the proof uses ||(1 - b_k) Y_k|| <= (1 - b_k) ||Y_k||",
+    corrected="0 <= b_k <= 1; the step sizes b = s2/s1 of Section 5 go up to 4, where the tracker diverges",
+    severity="outside the assumptions", counterexample=counterexamples.tracking_above_one)
+def tracker_is_bounded() -> Margins:
+    sizes = [(1, 1), (2, 1), (3, 3), (5, 2), (8, 4)]
+    for (seed, (n, p)), worst in product(enumerate(sizes), (False, True)):
+        X, M, b, a = _path(default_rng(seed), n, p, worst)
+        tau_x, tau_m = norms(X).max(axis=0), norms(M).max(axis=0)
+        largest = np.max([norms(Y) for Y in tracked(X, M, b)], axis=0)
+        yield at_most(largest, tau_x * tau_m * (tau_x + 2 * a))  # directions have norm 1
 
 
-@statement("pr:yktrack", place="Section 4.1, pr:yktrack", assumes="M_theta symmetric, every b_k",
-           says="E||C(X_{k+1}) - Y_{k+1}||^2 <= (1-b_k)^2 ||C(X_k) - Y_k||^2 + 2 b_k^2 tau_x^4 v_m^2 "
-                "+ 4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2.",
-           printed="4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2",
-           corrected="8 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2, which is sharp; 2 if every M_theta is positive "
-                     "semidefinite",
-           severity="wrong constant", counterexample=counterexamples.tracking_constant,
-           slips=(Erratum("Section 4.1, proof of pr:yktrack",
-                          "E[I_2 | F_k] = E[I_3 | F_k] = 0, ||X_k||^2 E||M - M_theta||^2, and <I_2, I_3> in the "
-                          "Cauchy-Schwarz inequality",
-                          "E[I_2 | F_k] = I_3, ||X_k||^4 E||M - M_theta||^2, and <I_1, I_2>", "typo"),))
-def recursion() -> Iterator[Margin]:
-    rng = np.random.default_rng(2)
+@statement("pr:yktrack", "Section 4.1", assumes="M_theta symmetric, every b_k",
+    says="E||C(X_{k+1}) - Y_{k+1}||^2 <= (1-b_k)^2 ||C(X_k) - Y_k||^2 + 2 b_k^2 tau_x^4 v_m^2 "
+         "+ 4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2.",
+    printed="4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2",
+    corrected="8 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2, which is sharp; 2 if every M_theta is positive "
+              "semidefinite",
+    severity="wrong constant", counterexample=counterexamples.tracking_constant,
+    slips=(Erratum("Section 4.1, proof of pr:yktrack",
+                   "E[I_2 | F_k] = E[I_3 | F_k] = 0, ||X_k||^2 E||M - M_theta||^2, and <I_2, I_3> in the "
+                   "Cauchy-Schwarz inequality",
+                   "E[I_2 | F_k] = I_3, ||X_k||^4 E||M - M_theta||^2, and <I_1, I_2>", "typo"),))
+def recursion() -> Margins:
+    rng = default_rng(2)
     for number in range(1500):
         n = int(rng.integers(1, 7))
         p = [1, n, int(rng.integers(1, n + 1))][number % 3]
         semidefinite = bool(number % 2)
         M = _matrices(rng, int(rng.integers(1, 5)), n, semidefinite)
         X = rng.standard_normal((n, p)) * 10.0 ** rng.uniform(-2, 1)
-        step = rng.standard_normal((n, p)) if number % 5 else X  # along X the constraint changes most
+        step = rng.standard_normal((n, p)) if number % 5 else X  # C changes most along X
         X_new = X + step * 10.0 ** rng.uniform(-4, 0.5)
         if number % 7 == 0:
             X[:, -1] = X_new[:, -1] = 0  # rank deficient
@@ -59,15 +61,14 @@ def recursion() -> Iterator[Margin]:
         yield sharpest(move, INDEFINITE)
 
 
-@statement("Algorithm 1, D_0", place="Section 4.1, Algorithm 1 and the proof of its theorem at k = 0",
-           assumes="D_0 = 0",
-           says="E D_0 = E W(X_0, Y_0).",
-           printed="D_0 = 0, while the proof of the theorem takes E D_0 = W(X_0, Y_0) at k = 0",
-           corrected="D_0 = W_{xi_0,theta_0}(X_0, Y_0), or the mean over k = 1, ..., K: with D_0 = 0 the first step "
-                     "does not move",
-           severity="gap in proof", counterexample=counterexamples.first_move)
-def first_step() -> Iterator[Margin]:
-    rng = np.random.default_rng(4)
+@statement("Algorithm 1, D_0", "Section 4.1", assumes="D_0 = 0",
+    says="E D_0 = E W(X_0, Y_0).",
+    printed="D_0 = 0, while the proof of the theorem takes E D_0 = W(X_0, Y_0) at k = 0",
+    corrected="D_0 = W_{xi_0,theta_0}(X_0, Y_0), or the mean over k = 1, ..., K: with D_0 = 0 the first step "
+              "does not move",
+    severity="gap in proof", counterexample=counterexamples.first_move)
+def first_step() -> Margins:
+    rng = default_rng(4)
     for number in range(1000):
         n = int(rng.integers(1, 5))
         toy = random_pencil(rng, n, 2)
@@ -77,28 +78,28 @@ def first_step() -> Iterator[Margin]:
         yield -norm(toy.penalty(1.0).gradient(X0)) if (state.X == X0).all() else 0.0
 
 
-@statement("theorem on Algorithm 1, proof", place="Section 4.1, proof of the theorem on Algorithm 1", assumes=BLANKET,
-           says="E[D_k | F_{k-1}] = E[W(X_k, Y_k) | F_{k-1}].",
-           printed="E[D_k | F_{k-1}] = W(X_k, Y_k)",
-           corrected="a theta of its own for D_k, or the almost sure Lipschitz constant of as:algoadam (2) for L_W: "
-                     "the theta_k that makes D_k is also in Y_k, and F_{k-1} does not know Y_k",
-           severity="gap in proof", counterexample=counterexamples.conditional_expectation)
-def direction_given_the_past() -> Iterator[Margin]:
+@statement("theorem on Algorithm 1, proof", "Section 4.1", assumes=BLANKET,
+    says="E[D_k | F_{k-1}] = E[W(X_k, Y_k) | F_{k-1}].",
+    printed="E[D_k | F_{k-1}] = W(X_k, Y_k)",
+    corrected="a theta of its own for D_k, or the almost sure Lipschitz constant of as:algoadam (2) for L_W: "
+              "the theta_k that makes D_k is also in Y_k, and F_{k-1} does not know Y_k",
+    severity="gap in proof", counterexample=counterexamples.conditional_expectation)
+def direction_given_the_past() -> Margins:
     yield "The same theta_k makes D_k and Y_k, and the bias is O(b_k)"
-    rng, order = np.random.default_rng(6), Tally()
+    rng, order = default_rng(6), Tally()
     for _ in range(1000):
         n = int(rng.integers(1, 4))
         toy = random_pencil(rng, n, int(rng.integers(2, 4)))
         X = rng.standard_normal((n, 1)) / n
         whole, half, quarter = (conditional_bias(toy, X, b) for b in (1.0, 0.5, 0.25))
         yield -norm(whole)
-        predicted = (4 * half - whole) / 4 + (2 * whole - 4 * half) / 16  # a b + c b^2 through the other two
-        order.add(equal(quarter, predicted, max(norm(whole), 1e-5 * norm(X))))  # of D, whose rounding remains
+        predicted = (4 * half - whole) / 4 + (2 * whole - 4 * half) / 16  # a b + c b^2
+        order.add(equal(quarter, predicted, max(norm(whole), 1e-5 * norm(X))))  # rounding of D
     order.require("the bias is a b + c b^2")
 
 
 def tracked(X: Array, M: Array, b: Array) -> Iterator[Array]:
-    """The trackers Y_0, Y_1, ... of iterates X (steps + 1, lanes, n, p), by the solver's own update."""
+    """The trackers Y_0, Y_1, ... of iterates X (steps + 1, lanes, n, p)."""
     Y = _constraint(M[0], X[0])
     state = TrackingState(X[0], Y, np.zeros_like(X[0]), Y, np.zeros(1), b[0])
     yield Y
@@ -109,64 +110,62 @@ def tracked(X: Array, M: Array, b: Array) -> Iterator[Array]:
 
 
 def recursion_margin(M: Array, X: Array, X_new: Array, Y: Array, b: float, constant: float) -> float:
-    """Relative margin of pr:yktrack with `constant`, the expectation being a sum over M (outcomes, n, n)."""
+    """Margin of pr:yktrack with `constant`, over the outcomes M (outcomes, n, n)."""
     state = TrackingState(X_new, _constraint(M, X_new), X, Y, np.zeros(1), np.full((1, 1, 1), b))
     track(state, _constraint(M, X))
     mean = M.mean(axis=0)
     gap = squared_norms(X_new.T @ mean @ X_new - state.Y).mean()
-    tau_x, tau_m = max(norm(X), norm(X_new)), _norms(M).max()
+    tau_x, tau_m = max(norm(X), norm(X_new)), norms(M).max()
     bound = (
         (1 - b) ** 2 * norm(X.T @ mean @ X - Y) ** 2
         + 2 * b**2 * tau_x**4 * squared_norms(M - mean).mean()
         + constant * (tau_x * tau_m * norm(X_new - X)) ** 2
     )
-    rounding = 1e-13 * (tau_x**2 * tau_m + norm(Y)) ** 2  # of the squared differences on both sides
+    rounding = 1e-13 * (tau_x**2 * tau_m + norm(Y)) ** 2  # of the differences on both sides
     return float(at_most(gap, bound + rounding))
 
 
 def sharpest(move: float, constant: float) -> float:
-    """The margin for ``n = p = 1``, ``M_theta = +-1`` (M = 0 in the limit), ``x = 1 - move -> 1`` and ``b = 2 move``.
+    """Margin for n = p = 1, ``M_theta = +-1`` (M = 0), ``x = 1 - move -> 1`` and ``b = 2 move``.
 
-    There ``E|C - Y|^2 = (2 move + b)^2`` to first order, against ``2 b^2 + constant move^2``: equal for 8.
+    To first order ``E|C - Y|^2 = (2 move + b)^2`` against ``2 b^2 + constant move^2``: equal for 8.
     """
-    M = np.array([[[1.0]], [[-1.0]]])
-    return recursion_margin(M, np.array([[1 - move]]), np.array([[1.0]]), np.zeros((1, 1)), 2 * move, constant)
+    one = np.ones((1, 1))
+    return recursion_margin(np.stack([one, -one]), (1 - move) * one, one, 0 * one, 2 * move, constant)
 
 
 def conditional_bias(toy: FinitePencil, X: Array, b: float, beta: float = 1.0) -> Array:
-    """``E[D_1 - W(X_1, Y_1)]`` where X does not move and ``Y_0 = C(X)``, by enumeration, shape (n, p)."""
+    """``E[D_1 - W(X_1, Y_1)]`` where X does not move and ``Y_0 = C(X)``, by enumeration."""
     exact = toy.penalty(beta)
-    C, nothing = exact.constraint(X)[None], np.zeros((1, 1, 1))
-    state = branched(TrackingState(X[None], C, 0 * X[None], C, nothing, nothing + b), toy.outcomes**2)
+    C, zero = exact.constraint(X)[None], np.zeros((1, 1, 1))
+    state = branched(TrackingState(X[None], C, 0 * X[None], C, zero, zero + b), toy.outcomes**2)
     CDFSG(beta).step(toy, state, toy.every_draw(1))
     return (state.D - [exact.direction(X, Y) for Y in state.Y]).mean(axis=0)
 
 
 def tracking_error(b: float, steps: int) -> Array:
-    """``E||Y_k - C||^2`` for k = 0, ..., steps relative to that of a minibatch, where X stands still and Y_0 is one."""
+    """``E||Y_k - C||^2`` relative to that of a minibatch, where X stands still, for k = 0, ..., steps."""
     errors = [1.0]
     for _ in range(steps):
         errors.append((1 - b) ** 2 * errors[-1] + b**2)
     return np.array(errors)
 
 
-def _path(
-    rng: np.random.Generator, n: int, p: int, lanes: int, steps: int, worst: bool
-) -> tuple[Array, Array, Array, Array]:
-    """Iterates with directions of norm 1, any M_theta, b in [0, 1] and ``alpha <= a b``; at worst X grows straight."""
+def _path(rng: Generator, n: int, p: int, worst: bool, lanes: int = 120, steps: int = 25) -> tuple[Array, ...]:
+    """Iterates with directions of norm 1, b in [0, 1] and ``alpha <= a b``; at worst X grows straight."""
     b = rng.choice([0.0, 1.0, 0.5], (steps, lanes)) if worst else rng.uniform(0, 1, (steps, lanes))
     a = 10.0 ** rng.uniform(-2, 1, lanes)
     D = rng.standard_normal((steps, n, lanes, p)).swapaxes(1, 2)
     X = [rng.standard_normal((n, lanes, p)).swapaxes(0, 1) * 10.0 ** rng.uniform(-2, 1, (lanes, 1, 1))]
     for k in range(steps):
         d = X[0] if worst else D[k]
-        X.append(X[-1] + (a * b[k] / _norms(d))[:, None, None] * d)
+        X.append(X[-1] + (a * b[k] / norms(d))[:, None, None] * d)
     M = _matrices(rng, (steps + 1) * lanes, n, semidefinite=worst).reshape(steps + 1, lanes, n, n)
     return np.stack(X), M, b, a
 
 
-def _matrices(rng: np.random.Generator, count: int, n: int, semidefinite: bool) -> Array:
-    """Symmetric matrices of many sizes and conditions; semidefinite ones include rank one."""
+def _matrices(rng: Generator, count: int, n: int, semidefinite: bool) -> Array:
+    """Symmetric matrices of many conditions; semidefinite ones include rank one."""
     R = rng.standard_normal((count, n, n)) * 10.0 ** rng.uniform(-2, 0, n)
     if not semidefinite:
         return sym(R)
@@ -176,7 +175,3 @@ def _matrices(rng: np.random.Generator, count: int, n: int, semidefinite: bool) 
 
 def _constraint(M: Array, X: Array) -> Array:
     return X.mT @ M @ X
-
-
-def _norms(a: Array) -> Array:
-    return np.linalg.norm(a, axis=(-2, -1))

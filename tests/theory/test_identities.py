@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from cdfsg.linalg import sym
 from cdfsg.penalty import Penalty
 from cdfsg.theory.derivatives import (
-    commuting,
     derivative,
     dissolved_derivative,
     dissolved_gradient,
@@ -20,16 +19,13 @@ from cdfsg.theory.instances import (
     REACH,
     Instance,
     definite,
-    feasible,
     in_omega,
     near_feasible,
     objective,
     somewhere,
-    with_spectrum,
 )
 from cdfsg.theory.near_feasible import dissolved_part, violation
-from cdfsg.theory.second_order import parts_of
-from cdfsg.theory.stationary import Point, linear_points, quadratic_minimiser, quadratic_points
+from cdfsg.theory.stationary import linear_points, quadratic_minimiser, quadratic_points
 
 ABOVE = st.floats(1.0001, 1e3)
 """Penalty parameters above the threshold, in units of it."""
@@ -78,20 +74,6 @@ def test_the_hessian_is_symmetric_and_the_printed_one_is_off_by_a_commutator(dra
 
 @few
 @given(cases())
-def test_the_inner_product_with_xq_vanishes_with_c_minus_the_identity(drawn):
-    case, rng = drawn
-    h = case.h
-    X = with_spectrum(h.M, np.where(rng.random(case.p) < 0.5, 1.0, rng.uniform(0, 1.5, case.p)), rng)
-    C = h.constraint(X)
-    Q = commuting(C, rng)
-    factor = h.beta * C @ (C + np.eye(case.p)) - 1.5 * sym(X.T @ dissolved_gradient(h, X))
-    stated = np.trace(factor @ (C - np.eye(case.p)) @ Q)
-    scale = h.beta * np.linalg.norm(Q) * case.p
-    assert np.vdot(X @ Q, h.gradient(X)) == pytest.approx(stated, rel=1e-9, abs=1e-9 * scale)
-
-
-@few
-@given(cases())
 def test_bounds_on_g_its_derivative_and_the_multiplier(drawn):
     case, rng = drawn
     h, (low, high) = case.h, case.spectrum
@@ -114,18 +96,6 @@ def test_near_the_feasible_set_the_gradient_of_h_is_between_the_papers_bounds(dr
     assert norm >= (half * np.linalg.norm(dissolved_part(h, X)) + h.beta * low**0.5 / 2 * gap) * (1 - 1e-9)
     assert norm >= (half * L + h.beta * low**0.5 / 4 * gap) * (1 - 1e-9)
     assert norm <= (L + 7 * h.beta * high**0.5 * gap) * (1 + 1e-9)
-
-
-@few
-@given(cases())
-def test_every_direction_is_the_sum_of_a_tangent_and_a_normal_part(drawn):
-    case, rng = drawn
-    X = feasible(case.h.M, case.p, rng)
-    D = rng.standard_normal(X.shape)
-    T, S = parts_of(Point(case, X), D)
-    size = np.linalg.norm(X.T @ case.h.M @ D) + 1
-    np.testing.assert_allclose(T + X @ S, D)
-    assert np.linalg.norm(sym(T.T @ case.h.M @ X)) <= 1e-9 * size
 
 
 @few

@@ -21,5 +21,5 @@ def test_an_erratum_is_shown_with_the_numbers_that_refute_it():
 
 def test_the_notebook_shows_the_code_of_a_counterexample_beside_its_result():
     text = theory_pages.shown(ENTRY)
-    assert "    def hessian_last_term() -> Counterexample:" in text and "corrected 1.875" in text
+    assert "    def hessian_last_term() -> Found:" in text and "corrected 1.875" in text
     assert all(len(line) <= 100 for line in text.splitlines() if not line.startswith("    "))
