@@ -9,7 +9,7 @@ __all__ = ["StochasticGCCA"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimator at its first use: scikit-learn takes a second to load, which nobody else need pay."""
+    """Import the estimator at its first use: scikit-learn takes a second to load."""
     if name == "StochasticGCCA":
         from cdfsg.estimator import StochasticGCCA
 

@@ -1,6 +1,6 @@
-"""Command line: ``python -m cdfsg data | run | status | verdict | theory | notebooks | report | ...``."""
+"""Command line: ``python -m cdfsg COMMAND``."""
 
-import cdfsg.suite  # noqa: F401  # ends here, with a sentence, without the repository or the extra `suite`
+import cdfsg.suite  # noqa: F401  # ends here without the repository or the extra `suite`
 
 # isort: split
 import argparse
@@ -27,6 +27,7 @@ from cdfsg.files import (
     RUNS,
     is_intact,
     named_folder,
+    say,
     sweep,
 )
 from cdfsg.lock import Busy, lock
@@ -48,50 +49,37 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, (action, purpose) in _COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=purpose)
         command.set_defaults(action=action)
-        if name in ("run", "status", "notebooks", "reproduce"):
-            command.add_argument("--only", default="", metavar="KEY=VALUE,...",
-                                 help="experiments to keep, by table, dataset or merit")  # fmt: skip
-        if name in ("run", "theory", "notebooks", "reproduce", "quick"):
-            command.add_argument("--jobs", type=_jobs, default=cpu_count(),
-                                 help="processes, at least 1 (default: the cores that it may use)")  # fmt: skip
-        if name == "theory":
-            command.add_argument("--write", action="store_true",
-                                 help="write data/paper/statements.csv and errata.toml anew from the code")  # fmt: skip
-        if name in ("run", "reproduce", "quick"):
-            command.add_argument("--dask", metavar="ADDRESS",
-                                 help="scheduler of a Dask cluster whose workers do the runs")  # fmt: skip
-        if name in ("run", "reproduce"):
-            command.add_argument("--published", action="store_true",
-                                 help="take over published runs of this code and data, times included")  # fmt: skip
+        for option, (users, details) in _OPTIONS.items():
+            if name in users.split():
+                command.add_argument(option, **details)
     arguments = parser.parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a path may have letters that the terminal has not
+        sys.stdout.reconfigure(errors="backslashreplace")  # for letters that the terminal has not
     try:
         _anchor_folders()
         alone = arguments.command in _WRITERS
         with lock(RUNS.parent / "lock", f"cdfsg {arguments.command}") if alone else nullcontext():
-            if alone:  # no other command writes now
+            if alone:
                 caches = (RUNS, KEPT, QUICK, QUICK / "records", download.data_dir())
                 sweep(*caches, RECORDS, FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT)
             arguments.action(arguments)
     except (ValueError, OSError, DownloadError, Busy) as error:
-        print(f"cdfsg: {error}", file=sys.stderr)
+        say(str(error))
         return 1
     except ModuleNotFoundError:
         raise
-    except (MemoryError, BrokenProcessPool, ImportError) as error:  # a shared library finds no room to be loaded
+    except (MemoryError, BrokenProcessPool, ImportError) as error:  # there is no room to load a shared library
         reason = (str(error) or "out of memory").splitlines()[0]
-        print(f"cdfsg: a process was lost, or had too little memory: {reason}; the same command goes on from here, "
-              "with --jobs 1 where memory is short", file=sys.stderr)  # fmt: skip
+        say(f"a process was lost, or had too little memory: {reason}; {_GO_ON}, with --jobs 1 where memory is short")
         return 1
     except KeyboardInterrupt:
-        print("cdfsg: stopped; the same command goes on from here", file=sys.stderr)
+        say(f"stopped; {_GO_ON}")
         return 130
     return 0
 
 
 def _anchor_folders() -> None:
-    """Make folders that the environment names relative to here absolute: notebooks run in another folder."""
+    """Make the folders that the environment names absolute: notebooks run in another one."""
     for name in (CACHE_ENVIRONMENT, download.ENVIRONMENT, nmnist.ENVIRONMENT, mediamill.ENVIRONMENT):
         if os.environ.get(name) != mediamill.SURROGATE and (folder := named_folder(name)):
             os.environ[name] = str(folder.absolute())
@@ -104,16 +92,12 @@ def _jobs(text: str) -> int:
 
 
 def chosen(only: str) -> list[Experiment]:
-    """Experiments that a filter such as ``dataset=mnist,merit=identity`` keeps; ValueError if there are none."""
-    parts = [part for part in only.split(",") if part]
-    if not all("=" in part for part in parts):
-        raise ValueError(f"--only {only} is not of the form key=value,key=value with the keys table, dataset, merit")
-    pairs = dict(part.split("=", 1) for part in parts)
-    if len(pairs) < len(parts):
-        raise ValueError(f"--only {only} names a key twice; name each of table, dataset, merit at most once")
-    unknown = set(pairs) - {"table", "dataset", "merit"}
-    if unknown:
-        raise ValueError(f"--only knows table, dataset and merit, not {', '.join(sorted(unknown))!r}")
+    """Experiments that a filter such as ``dataset=mnist,merit=identity`` keeps, at least one."""
+    parts = [part.partition("=") for part in only.split(",") if part]
+    pairs = {key: value for key, equals, value in parts if equals}
+    if len(pairs) < len(parts) or not pairs.keys() <= {"table", "dataset", "merit"}:
+        expected = "key=value,key=value with each of the keys table, dataset, merit at most once"
+        raise ValueError(f"--only {only}: expected {expected}")
     kept = [e for e in EXPERIMENTS.values() if all(getattr(e, key) == value for key, value in pairs.items())]
     if not kept:
         names = "; ".join(f"table={e.table},dataset={e.dataset},merit={e.merit}" for e in EXPERIMENTS.values())
@@ -142,14 +126,13 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def _on_the_papers_data(experiments: Sequence[Experiment]) -> list[Experiment]:
-    """The experiments whose data set is here; a surrogate says nothing about the paper, so nothing is run on one."""
+    """The experiments whose data set is here: a surrogate says nothing about the paper."""
     kept = [e for e in experiments if views_of(e.dataset).provenance.kind != "surrogate"]
     lost = [e.table for e in experiments if e not in kept]
     if lost:
-        download.say(
-            f"{' and '.join(lost)} are not run, because the original Mediamill is not here. Their published records "
-            f"and figures stay as they are. To run them, set {mediamill.ENVIRONMENT} to a copy (docs/pages/running.md)"
-        )
+        remedy = f"to run them, set {mediamill.ENVIRONMENT} to a copy (docs/pages/running.md)"
+        kept_as = "their published records and figures stay as they are"
+        say(f"{' and '.join(lost)} are not run, as the original Mediamill is not here; {kept_as}; {remedy}")
     return kept
 
 
@@ -172,7 +155,7 @@ def _status(arguments: argparse.Namespace) -> None:
             continue
         wanted = {key_of(job) for job in experiment.jobs(plan(experiment, runs))}
         fresh = wanted == set(runs["key"])
-        of = "of this code and data" if fresh else "of other code or data; make reproduce makes them anew"
+        of = "of this code and data" if fresh else "of other code or data; renew them by make reproduce"
         print(f"  published records: {len(runs)}, {of}")
 
 
@@ -234,6 +217,30 @@ def _quick(arguments: argparse.Namespace) -> None:
     print(f"Done. Look at the notebooks and figures in {QUICK}.")
 
 
+_GO_ON = "the same command goes on from here"
+_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "--only": (
+        "run status notebooks reproduce",
+        {"default": "", "metavar": "KEY=VALUE,...", "help": "experiments to keep, by table, dataset or merit"},
+    ),
+    "--jobs": (
+        "run theory notebooks reproduce quick",
+        {"type": _jobs, "default": cpu_count(), "help": "processes, at least 1 (default: the available cores)"},
+    ),
+    "--write": (
+        "theory",
+        {"action": "store_true", "help": "write data/paper/statements.csv and errata.toml from the code"},
+    ),
+    "--dask": (
+        "run reproduce quick",
+        {"metavar": "ADDRESS", "help": "scheduler of a Dask cluster whose workers do the runs"},
+    ),
+    "--published": (
+        "run reproduce",
+        {"action": "store_true", "help": "take over published runs of this code and data, times included"},
+    ),
+}
+"""Options, with the commands that have them."""
 _COMMANDS = {
     "data": (_data, "download and check the data sets"),
     "run": (_run, "run what is missing of the experiments"),
@@ -241,16 +248,16 @@ _COMMANDS = {
     "verdict": (_verdict, "judge the records against the paper"),
     "theory": (
         lambda arguments: statements.report(arguments.jobs, arguments.write),
-        "check the paper's statements and compare with what is recorded",
+        "check the paper's statements",
     ),
     "notebooks": (_notebooks, "execute the notebooks"),
-    "report": (_report, "build the report, a site of the tables, figures, claims and notebooks"),
+    "report": (_report, "build the report, a site"),
     "reproduce": (_reproduce, "run, verdict and notebooks"),
     "quick": (_quick, "the same pipeline in seconds on a small real data set"),
 }
 
 _WRITERS = ("run", "verdict", "notebooks", "report", "reproduce", "quick")
-"""Commands that exclude each other: they write records, figures, notebooks or the site, or read all of them."""
+"""Commands that exclude each other."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,6 +1,6 @@
-"""Checks of arguments: each ``require_`` raises ValueError with the argument, its value and what was expected."""
+"""Checks: each ``require_`` raises ValueError with the argument, its value and what was expected."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,34 +10,34 @@ Array = NDArray[Any]
 
 
 def is_real(value: object) -> bool:
-    """Whether the value is a real number, and no truth value."""
+    """Whether the value is a real number, not a bool."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def is_whole(value: object, least: int) -> bool:
-    """Whether the value is a whole number of at least `least`, and no truth value."""
+    """Whether the value is a whole number of at least `least`, not a bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
 def require_positive(**numbers: float) -> None:
     """Every value is a positive finite number."""
-    for name, value in numbers.items():
-        if not (is_real(value) and np.isfinite(value) and value > 0):
-            raise ValueError(f"{name} must be a positive finite number, got {value!r}")
+    _require_each(numbers, lambda value: 0 < value < np.inf, "be a positive finite number")
 
 
 def require_not_negative(**numbers: float) -> None:
     """Every value is a finite number of at least 0."""
-    for name, value in numbers.items():
-        if not (is_real(value) and 0 <= value < np.inf):
-            raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+    _require_each(numbers, lambda value: 0 <= value < np.inf, "be a finite number of at least 0")
 
 
 def require_share(**numbers: float) -> None:
     """Every value lies in [0, 1)."""
+    _require_each(numbers, lambda value: 0 <= value < 1, "lie in [0, 1)")
+
+
+def _require_each(numbers: Mapping[str, float], fits: Callable[[float], bool], what: str) -> None:
     for name, value in numbers.items():
-        if not (is_real(value) and 0 <= value < 1):
-            raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
+        if not (is_real(value) and fits(value)):
+            raise ValueError(f"{name} must {what}, got {value!r}")
 
 
 def require_whole(name: str, value: int, least: int, most: int | None = None, what: str = "") -> None:
@@ -48,17 +48,13 @@ def require_whole(name: str, value: int, least: int, most: int | None = None, wh
 
 
 def require_seeds(seeds: Sequence[int]) -> None:
-    """There is at least one seed, and each one seeds a random generator."""
-    if not np.iterable(seeds):
-        raise ValueError(f"seeds must be whole numbers of at least 0, one per lane, got {seeds!r}; pass [{seeds!r}]")
-    if not len(seeds):
-        raise ValueError("seeds is empty; give one per lane")
-    if not all(is_whole(seed, 0) for seed in seeds):
-        raise ValueError(f"seeds must be whole numbers of at least 0, one per lane, got {list(seeds)!r}")
+    """At least one seed, each of which seeds a random generator."""
+    if not (np.iterable(seeds) and len(seeds) and all(is_whole(seed, 0) for seed in seeds)):
+        raise ValueError(f"seeds must be a list of whole numbers of at least 0, one per lane, got {seeds!r}")
 
 
 def require_sizes(sizes: tuple[int, ...], total: int | None = None) -> None:
-    """The view sizes cut `total` rows, where it is given, into views."""
+    """Sizes of views, which sum to `total`, if it is given."""
     whole = isinstance(sizes, tuple | list) and len(sizes) and all(is_whole(size, 1) for size in sizes)
     if not whole or (total is not None and sum(sizes) != total):
         meant = "" if total is None else f" and sum to {total}"
@@ -66,68 +62,63 @@ def require_sizes(sizes: tuple[int, ...], total: int | None = None) -> None:
 
 
 def require_merit(merit: object, method: str) -> None:
-    """The object is a merit function that has the method."""
+    """A merit function that has the method."""
     if isinstance(merit, type | str) or not hasattr(merit, method):
-        raise ValueError(f"merit must be a merit function, got {merit!r}; cdfsg.merits.make_merit finds one by name")
+        raise ValueError(f"merit must be a merit function, got {merit!r}; make one by cdfsg.merits.make_merit")
 
 
 def require_real(name: str, a: Array) -> None:
     """The array holds real numbers."""
     kind = np.asarray(a).dtype
     if kind.kind not in "biuf":
-        raise ValueError(f"{name} must hold real numbers, got type {kind}; convert it first, as by astype(float)")
+        raise ValueError(f"{name} must hold real numbers, got type {kind}; use astype(float)")
 
 
 def require_finite(name: str, a: Array) -> None:
     """The array holds finite real numbers."""
     require_real(name, a)
     if not np.isfinite(a).all():
-        raise ValueError(f"{name} must be finite, but it holds NaN or infinity; look at the data behind it")
+        raise ValueError(f"{name} must be finite, got NaN or infinity; look at the data behind it")
 
 
 def require_floats(name: str, a: Array) -> None:
-    """The object is an array of floats; a computation with integers would lose decimals."""
+    """An array of floats: with integers a computation would lose decimals."""
     if not isinstance(a, np.ndarray) or a.dtype.kind != "f":
         kind = getattr(a, "dtype", type(a).__name__)
         raise ValueError(f"{name} must be an array of floats, got {kind}; use np.asarray({name}, dtype=float)")
 
 
-def require_shape(name: str, a: Array, shape: tuple[int | str, ...], what: str) -> None:
-    """The array has the shape; a letter stands for any number, `what` says where it is from."""
+def require_shape(name: str, a: Array, shape: tuple[int | str, ...], what: str = "") -> None:
+    """The array has the shape, in which a letter is any number; `what` says where it is from."""
     found = np.shape(a)
     fits = len(found) == len(shape) and all(isinstance(k, str) or k == n for k, n in zip(shape, found, strict=True))
     if not fits:
-        raise ValueError(f"{name} must have shape ({', '.join(map(str, shape))}), {what}, got {found}")
+        raise ValueError(f"{name} must have shape ({', '.join(map(str, shape))}){what and ', '}{what}, got {found}")
 
 
-def require_square(name: str, a: Array) -> None:
-    """A square matrix of real numbers, or several, ``(..., p, p)``."""
+def require_square(name: str, a: Array, ndim: int = 0) -> None:
+    """Real square matrices ``(..., p, p)``, with `ndim` axes if it is given."""
     shape = np.shape(a)
-    if len(shape) < 2 or shape[-1] != shape[-2] or 0 in shape:
+    if len(shape) < 2 or shape[-1] != shape[-2] or 0 in shape or ndim not in (0, len(shape)):
         raise ValueError(f"{name} must be a square matrix, got shape {shape}")
     require_real(name, a)
 
 
 def require_symmetric(name: str, a: Array, rtol: float = 1e-10) -> None:
-    """A finite symmetric matrix, up to rounding of `rtol` times its largest entry."""
-    if np.ndim(a) != 2:
-        raise ValueError(f"{name} must be a square matrix, got shape {np.shape(a)}")
-    require_square(name, a)
+    """A finite matrix, symmetric up to `rtol` times its largest entry."""
+    require_square(name, a, ndim=2)
     require_finite(name, a)
-    if not np.allclose(a, a.T, rtol=0, atol=rtol * float(np.abs(a).max(initial=0.0))):
-        raise ValueError(
-            f"{name} must be symmetric, but differs from its transpose by {np.abs(a - a.T).max():.3g}; "
-            "pass (a + a.T) / 2 if that is meant"
-        )
+    a = np.asarray(a, dtype=float)
+    gap = np.abs(a - a.T).max()
+    if gap > rtol * np.abs(a).max():
+        raise ValueError(f"{name} must be symmetric, got entries {gap:.3g} apart; use (a + a.T) / 2")
 
 
 def require_semidefinite(name: str, a: Array, rtol: float = 1e-10) -> None:
     """A symmetric positive semidefinite matrix, as far as its entries tell."""
     require_symmetric(name, a, rtol)
-    if (np.diagonal(a) < 0).any():
-        raise ValueError(
-            f"{name} must be positive semidefinite, but its diagonal goes down to {np.diagonal(a).min():.3g}"
-        )
+    if (least := np.diagonal(a).min()) < 0:
+        raise ValueError(f"{name} must be positive semidefinite, got {least:.3g} on its diagonal")
 
 
 def require_covariance(name: str, a: Array, rtol: float = 1e-10) -> None:
@@ -144,7 +135,7 @@ def require_compressed(K: Array) -> None:
 def require_solver(solver: Any) -> None:
     """The object is a solver."""
     if isinstance(solver, type | str) or not (hasattr(solver, "settings") and hasattr(solver, "start")):
-        raise ValueError(f"solver must be a solver, got {solver!r}; make one of cdfsg.solvers.SOLVERS, as by CDFSG()")
+        raise ValueError(f"solver must be a solver, got {solver!r}; make one, as by CDFSG()")
 
 
 def require_run(
@@ -153,32 +144,24 @@ def require_run(
     """`cdfsg.solvers.engine.run` can begin with these arguments."""
     require_solver(solver)
     if not hasattr(views, "batch_indices"):
-        raise ValueError(f"views must be a Views, got {type(views).__name__}; make one of the table, see Views")
+        raise ValueError(f"views must be a Views, got {type(views).__name__}; make one of the table")
     if isinstance(problem, type | str) or not hasattr(problem, "raw_gradient"):
-        raise ValueError(
-            f"problem must be a sampled problem, got {type(problem).__name__}; make one, as by "
-            "SampledGCCA(views.sizes, Identity())"
-        )
+        made = "make one, as by SampledGCCA(views.sizes, Identity())"
+        raise ValueError(f"problem must be a sampled problem, got {type(problem).__name__}; {made}")
     if not isinstance(shared, bool | np.bool_):
         raise ValueError(f"shared must be True or False, got {shared!r}")
     if dtype is None or np.dtype(dtype).kind != "f":
-        raise ValueError(f"dtype must be a floating-point type such as float32 or float64, got {np.dtype(dtype)}")
-    if np.ma.is_masked(X0):
-        raise ValueError("X0 has masked values, but must be finite in all entries; initial_points makes one")
-    X0 = np.asarray(X0)
-    if X0.ndim != 3 or X0.dtype.kind != "f" or min(X0.shape) < 1 or not np.isfinite(X0).all():
-        raise ValueError(
-            f"X0 must be a finite real array of shape (lanes, n, p), got shape {X0.shape} and type {X0.dtype}; "
-            "initial_points makes one"
-        )
+        raise ValueError(f"dtype must be a type of floats such as np.float32, got {dtype!r}")
+    masked, X0 = np.ma.is_masked(X0), np.asarray(X0)
+    if masked or X0.ndim != 3 or X0.dtype.kind != "f" or min(X0.shape) < 1 or not np.isfinite(X0).all():
+        found = "masked values" if masked else f"shape {X0.shape} and type {X0.dtype}"
+        made = "make one by initial_points"
+        raise ValueError(f"X0 must be an array of finite floats of shape (lanes, n, p), got {found}; {made}")
     lanes, n, p = X0.shape
     if n != problem.n or p > n:
-        raise ValueError(f"X0 has {n} rows and p = {p}, but X of this problem has {problem.n} rows and at most that p")
+        raise ValueError(f"X0 must have n = {problem.n} rows for this problem and p <= n columns, got {n} and {p}")
     if not isinstance(settings, Mapping):
-        raise ValueError(
-            "settings must be a mapping of the solver's settings, each an array with a value per lane, got "
-            f"{settings!r}"
-        )
+        raise ValueError(f"settings must map names to arrays with a value per lane, got {settings!r}")
     if set(settings) != set(solver.settings):
         raise ValueError(f"{solver.name} has the settings {sorted(solver.settings)}, got {sorted(settings)}")
     for name, given in settings.items():

@@ -1,7 +1,6 @@
-"""Checksums of the paper's numbers and of the records: reading gives the bytes that were written, or an error.
+"""Checksums of the paper's numbers and of the records: what is read was written, or is refused.
 
-Each folder has a list that ``sha256sum -c SHA256SUMS`` checks, and ``sha256sum *.csv > SHA256SUMS`` writes after a
-change by hand.  Writers take turns, see `cdfsg.lock`.
+``sha256sum -c SHA256SUMS`` checks a folder.  Writers take turns, see `cdfsg.lock`.
 """
 
 import hashlib
@@ -23,7 +22,7 @@ _LINE = re.compile(r"^([0-9a-f]{64}) [ *](\S.*)$", re.MULTILINE)
 def write(path: Path, content: str | bytes) -> None:
     """Write a file atomically and list its checksum.
 
-    While the file is replaced the list has both checksums, so a kill at any moment leaves a file that is listed.
+    While the file is replaced the list has both checksums, so that a kill leaves a file that is listed.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     old, new = _listed(path.parent), (path.name, hashlib.sha256(data).hexdigest())
@@ -35,7 +34,7 @@ def write(path: Path, content: str | bytes) -> None:
 def read(path: Path, remedy: str = REMEDY) -> bytes:
     """The bytes of a file; `Damaged` if its checksum is not the listed one."""
     with unreadable_is_damaged(path, remedy):
-        for _ in range(2):  # twice, as another process may replace the file between the two looks
+        for _ in range(2):  # another process may replace the file between the two looks
             data = path.read_bytes()
             if (path.name, hashlib.sha256(data).hexdigest()) in _listed(path.parent):
                 return data
@@ -50,7 +49,7 @@ def read_csv(path: Path, remedy: str = REMEDY, **options: Any) -> "pd.DataFrame"
 
 
 def _listed(folder: Path) -> set[tuple[str, str]]:
-    """(name, checksum) of every line that is one; a damaged line lists nothing."""
+    """(name, checksum) of every line that is not damaged."""
     try:
         text = (folder / LIST).read_bytes().decode("utf-8", errors="replace")
     except (FileNotFoundError, IsADirectoryError):

@@ -1,10 +1,9 @@
 r"""Two more problems of the family: the generalised eigenvalue problem and linear discriminant analysis.
 
-Both maximise ``tr(X'AX) / 2`` subject to ``X'MX = I_p``, that is, ``f(X) = - tr(X'AX) / 2``, where A and M are known
-through samples.  The optimum is half the sum of the p largest eigenvalues of the pencil (A, M), attained by its leading
-eigenvectors.  The exact twin of each is `cdfsg.problems.Quadratic` of ``-A`` with the M that `pencil` gives.
-
-The rows of the data are wider than X is tall: a row holds the vectors of a sample of A and of one of M.
+Both have ``f(X) = - tr(X'AX) / 2`` subject to ``X'MX = I_p``, where A and M are known through samples: a row of the
+data holds the vectors of a sample of A and of one of M.  The optimum is minus half the sum of the p largest eigenvalues
+of the pencil (A, M), attained by its leading eigenvectors.  The exact form of each is `cdfsg.problems.Quadratic` of
+``-A`` with the M that `pencil` gives.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from cdfsg.checks import is_whole
+from cdfsg.checks import require_whole
 from cdfsg.datasets.views import Provenance, Views
 from cdfsg.linalg import Array
 
@@ -24,17 +23,17 @@ OWN = Provenance("arrays of the caller", "none", "original")
 class SampledGEVP:
     r"""``f(X) = - tr(X'AX) / 2`` subject to ``X'MX = I`` with ``A = E[a a']`` and ``M = E[b b']``, on minibatches.
 
-    A row of the data is a pair (a, b) of vectors of length d, so the view sizes are (d, d) and X has d rows.  Its two
-    scores are ``a'X`` and ``b'X``.  A minibatch gives A and M without bias.
+    A row of the data is a pair (a, b) of vectors of length d; its two scores are ``a'X`` and ``b'X``.  A minibatch
+    gives A and M without bias.
     """
 
     def __init__(self, d: int) -> None:
-        _require_width(d)
+        require_whole("d", d, 1, what="the rows of X")
         self.n = int(d)
         self.sizes: tuple[int, ...] = (self.n, self.n)
 
     def pencil(self, covariance: Array) -> tuple[Array, Array]:
-        """A and M, each (d, d), from the second moments (2d, 2d) of the data, as `Views.covariance` gives them."""
+        """A and M, each (d, d), from `Views.covariance` (2d, 2d)."""
         d = self.n
         return covariance[:d, :d], covariance[d:, d:]
 
@@ -79,80 +78,76 @@ def generalised_eigenproblem(
     centred : bool
         Subtract the means, so that A and M are covariances.
     name : str
-        Name of the data, used in messages.
+        Name of the data in messages.
     """
     a, b = _table(name, "a", a), _table(name, "b", b)
     if a.shape != b.shape:
-        raise ValueError(
-            f"{name}: a of shape {a.shape} and b of shape {b.shape}: expected one shape (N, d); a row of the data is a "
-            "pair, so draw as many rows of one as of the other"
-        )
+        found = f"a of shape {a.shape} and b of shape {b.shape}"
+        raise ValueError(f"{name}: {found}: expected one shape (N, d); draw as many rows of one as of the other")
     return Views(name, np.hstack([a, b]), 2 * a.shape[1:], 1.0, centred, OWN), SampledGEVP(a.shape[1])
 
 
 class SampledLDA:
     r"""``f(X) = - tr(X' S_b X) / 2`` subject to ``X' S_t X = I``: linear discriminant analysis on minibatches.
 
-    A row of the data is (x, y), features and the label as a one-hot vector, so the view sizes are (d, k) and X has d
-    rows.  Both are centred by their means over all N rows, as a `Views` with ``centred=True`` serves them; adding the
-    frequencies ``pi`` of the classes to a row's label gives the one-hot vector back.  The scatters are
+    A row of the data is (x, y), d features and the label as a one-hot vector of k classes.  Both are centred over all N
+    rows, as a `Views` with ``centred=True`` serves them; the frequencies ``pi`` of the classes added to y give the
+    one-hot vector back.  The scatters are
 
-    * between classes: ``S_b = sum_c pi_c m_c m_c'`` with m_c the mean of class c (x is centred), which is also
+    * between classes: ``S_b = sum_c pi_c m_c m_c'`` with the means m_c of the classes, which is also
       ``S_xy S_yy^+ S_yx``, so that LDA is canonical correlation analysis of x with y;
     * total: ``S_t = E[x x'] = S_b + S_w``.  The pencil (S_b, S_w) of the textbooks has the same eigenvectors; an
       eigenvalue mu of it is ``mu / (1 + mu)`` here.
 
-    Written over pairs of rows, ``S_b = (1/N^2) sum_ij w_ij x_i x_j'`` with ``w_ij = [same class c] / pi_c - 1``.  A
-    minibatch of l rows, drawn without replacement, gives
+    Over pairs of rows, ``S_b = (1/N^2) sum_ij w_ij x_i x_j'`` with ``w_ij = [same class c] / pi_c - 1``.  A minibatch
+    of l rows, drawn without replacement, gives
 
     ``S_xi = (1 - 1/N) / (l (l-1)) sum_{i != j} w_ij x_i x_j' + 1 / (N l) sum_i w_ii x_i x_i'``,
 
-    which is **unbiased** for S_b of the data: a pair i != j of the N (N - 1) and a row of the N are equally likely.
-    (The class means of the minibatch would be biased upwards, by about ``(k-1)/l S_w``.)  For rows drawn afresh N is
-    infinite, and S_xi is unbiased for the S_b of the distribution whose mean and priors are given.
+    which is **unbiased** for S_b, since pairs i != j are equally likely, and so are rows; class means of the minibatch
+    would be biased by about ``(k-1)/l S_w``.  For rows drawn afresh N is infinite, and S_xi is unbiased for the
+    distribution whose mean and priors are given.
 
-    The k scores of a row are ``x'X`` at the place of its class and 0 at the others: the sum over pairs costs no l-by-l
-    matrix.
+    The k scores of a row are ``x'X`` at its class and 0 at the others, so that no l-by-l matrix is formed.
 
     Parameters
     ----------
     d : int
         Number of features.
     priors : sequence of float (k,)
-        Frequencies pi of the classes in the data, in the order of the one-hot columns: ``views.mean[d:]``.
+        Frequencies pi of the classes, in the order of the one-hot columns: ``views.mean[d:]``.
     n_samples : float
-        Number N of rows that minibatches are drawn from without replacement; infinite for rows drawn afresh.
+        Number N of rows to draw from without replacement; infinite for rows drawn afresh.
     """
 
     def __init__(self, d: int, priors: Sequence[float] | Array, n_samples: float = inf) -> None:
-        _require_width(d)
-        expected, given = "priors must be two or more positive numbers that sum to 1, one per class", np.asarray(priors)
-        if given.dtype.kind not in "iuf":
-            raise ValueError(f"{expected}, got {priors!r}")
-        self.priors = given.astype(np.float64)
-        several = self.priors.ndim == 1 and len(self.priors) > 1
-        if not (several and (self.priors > 0).all() and abs(self.priors.sum() - 1) < 1e-9):
-            raise ValueError(f"{expected}, got {self.priors.tolist()}; of centred data they are views.mean[d:]")
+        require_whole("d", d, 1, what="the rows of X")
+        pi = np.asarray(priors)
+        several = pi.dtype.kind in "iuf" and pi.ndim == 1 and len(pi) > 1
+        if not (several and (pi > 0).all() and abs(pi.sum() - 1) < 1e-9):
+            expected = "positive numbers that sum to 1, one per class, as views.mean[d:] are"
+            raise ValueError(f"priors must be two or more {expected}, got {pi.tolist()}")
         if not (isinstance(n_samples, int | float | np.number) and n_samples >= 2):
             raise ValueError(f"n_samples must be at least 2, got {n_samples!r}; leave it out for rows drawn afresh")
+        self.priors = pi.astype(np.float64)
         self.n_samples = float(n_samples)
         self.n = int(d)
         self.sizes: tuple[int, ...] = (self.n, len(self.priors))
 
     def pencil(self, covariance: Array) -> tuple[Array, Array]:
-        """``S_b`` and ``S_t``, each (d, d), from the covariance (d + k, d + k) of the centred data."""
+        """``S_b`` and ``S_t``, each (d, d), from `Views.covariance` (d + k, d + k)."""
         d = self.n
         cross = covariance[:d, d:]  # column c is pi_c m_c
         return (cross / self.priors) @ cross.T, covariance[:d, :d]
 
     def scores(self, samples: Array, X: Array) -> Array:
-        """``x'X`` at the place of the row's class, shape (s, lanes, l k, p)."""
+        """``x'X`` at the place of the class, shape (s, lanes, l k, p)."""
         xX = samples[:, None, :, : self.n] @ X
         P = self._one_hot(samples)[:, None, :, :, None] * xX[:, :, :, None]
         return P.reshape(*xX.shape[:2], -1, X.shape[2])
 
     def adjoint(self, samples: Array, R: Array) -> Array:
-        """Sum over the rows of ``x R_c``, c the row's class, shape (lanes, n, p)."""
+        """Sum over the rows of ``x R_c`` with the class c, shape (lanes, n, p)."""
         of_class = self._one_hot(samples)[:, None, :, None] @ self._by_class(R)
         return (samples[:, None, :, : self.n].mT @ of_class[:, :, :, 0]).sum(axis=0)
 
@@ -170,16 +165,16 @@ class SampledLDA:
         by_class = self._by_class(P)
         size = by_class.shape[1]
         if size < 2:
-            raise ValueError("the scatter between classes is estimated from pairs of rows; take batch_size >= 2, not 1")
+            raise ValueError("the scatter between classes needs pairs of rows, so batch_size >= 2, got 1")
         of_pairs = (1 - 1 / self.n_samples) / (size * (size - 1))
         of_rows = 1 / (self.n_samples * size)
         inverse = (1 / self.priors).astype(P.dtype)[:, None]
         sums = by_class.sum(axis=1, keepdims=True)
-        with_all = inverse * sums - sums.sum(axis=2, keepdims=True)  # sum_j w_cj x_j'X, the row itself among the j
+        with_all = inverse * sums - sums.sum(axis=2, keepdims=True)  # sum_j w_cj x_j'X, its own row included
         return ((of_pairs - of_rows) * (inverse - 1) * by_class - of_pairs * with_all).reshape(P.shape)
 
     def _by_class(self, P: Array) -> Array:
-        """A view of scores with an axis for the classes, shape (..., l, k, p)."""
+        """Scores with an axis for the classes, shape (..., l, k, p)."""
         return P.reshape(*P.shape[:-2], -1, len(self.priors), P.shape[-1])
 
     def _one_hot(self, samples: Array) -> Array:
@@ -193,38 +188,31 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
     Parameters
     ----------
     X : array_like (N, d)
-        Features, one row per sample.
+        Features.
     y : array_like (N,)
-        Labels, of any type that can be sorted; the classes are in the order of ``numpy.unique``.
+        Labels that can be sorted; the classes are in the order of ``numpy.unique``.
     name : str
-        Name of the data, used in messages.
+        Name of the data in messages.
     """
     if np.ma.is_masked(y):
-        raise ValueError(f"{name}: y has masked values: expected a label per row of X; drop such rows first")
+        raise ValueError(f"{name}: y has masked values: expected none; drop such rows")
     features, labels = _table(name, "X", X), np.asarray(y)
     if labels.shape != features.shape[:1]:
-        raise ValueError(
-            f"{name}: y of shape {labels.shape}: expected ({len(features)},), one label per row of X; a one-hot y "
-            "becomes labels by y.argmax(axis=1)"
-        )
+        expected = f"({len(features)},), a label per row of X; a one-hot y becomes labels by y.argmax(axis=1)"
+        raise ValueError(f"{name}: y of shape {labels.shape}: expected {expected}")
     missing = [i for i, label in enumerate(labels.tolist()) if label is None or label != label]
     if missing:
-        raise ValueError(f"{name}: y[{missing[0]}] is {labels[missing[0]]}: expected a label; drop such rows first")
+        raise ValueError(f"{name}: y[{missing[0]}] is {labels[missing[0]]}: expected a label; drop such rows")
     try:
         classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in labels.tolist()})
-        raise ValueError(
-            f"{name}: y has labels of type {', '.join(kinds)}, which have no order: expected labels of one type, such "
-            "as whole numbers or strings"
-        ) from error
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        raise ValueError(f"{name}: y has labels of types {kinds}: expected one type that has an order") from error
     if len(classes) < 2:
         raise ValueError(f"{name}: y has {len(classes)} class(es), {classes.tolist()}: expected two or more")
     if counts.min() < 2:
-        raise ValueError(
-            f"{name}: class {classes[counts.argmin()].item()!r} of y has a single sample: expected two or more, since "
-            "one has no scatter; drop it or join classes"
-        )
+        alone = f"class {classes[counts.argmin()].item()!r} of y has a single sample"
+        raise ValueError(f"{name}: {alone}: expected two or more; drop it or join classes")
     d, k = features.shape[1], len(classes)
     data = np.hstack([features, np.eye(k, dtype=features.dtype)[codes]])
     return Views(name, data, (d, k), 1.0, True, OWN), SampledLDA(d, counts / len(labels), len(labels))
@@ -232,10 +220,10 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
 
 def _table(name: str, argument: str, values: ArrayLike) -> Array:
     if np.ma.is_masked(values):
-        raise ValueError(f"{name}: {argument} has masked values: expected none; drop or fill in such rows first")
+        raise ValueError(f"{name}: {argument} has masked values: expected none; drop or fill in such rows")
     if sparse.issparse(values):
         raise ValueError(f"{name}: {argument} is sparse: expected an array of shape (N, d); use .toarray()")
-    expected = "expected numbers of shape (N, d), one row per sample"
+    expected = "expected numbers of shape (N, d), a row per sample"
     try:
         table = np.asarray(values)
     except ValueError as error:
@@ -244,13 +232,6 @@ def _table(name: str, argument: str, values: ArrayLike) -> Array:
         raise ValueError(f"{name}: {argument} of shape {table.shape} and type {table.dtype}: {expected}")
     if table.dtype.kind == "f" and not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
-        raise ValueError(
-            f"{name}: {argument}[{row}, {column}] is {table[row, column]}: expected finite values; drop or fill in "
-            "such rows first"
-        )
+        found = f"{argument}[{row}, {column}] is {table[row, column]}"
+        raise ValueError(f"{name}: {found}: expected finite values; drop or fill in such rows")
     return table
-
-
-def _require_width(d: int) -> None:
-    if not is_whole(d, 1):
-        raise ValueError(f"d must be a positive whole number, the number of rows of X, got {d!r}")

@@ -1,7 +1,6 @@
-"""Where the project keeps its files, and how it writes them so that they survive a kill and reveal damage.
+"""Where files lie, and how they are written so that they survive a kill and reveal damage.
 
-A file of a cache is *sealed*: its last line is the checksum of the lines before it.  Files that lie in the repository
-stay plain, see `cdfsg.checksums`.
+A file of a cache is *sealed*: its last line is the checksum of the rest.  For the repository see `cdfsg.checksums`.
 """
 
 import errno
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-CACHE_ENVIRONMENT = "CDFSG_CACHE_DIR"  # names another folder for the caches; read when Python starts
+CACHE_ENVIRONMENT = "CDFSG_CACHE_DIR"  # another folder for the caches; read when Python starts
 
 ROOT = Path(__file__).resolve().parent.parent
 PAPER, RECORDS = ROOT / "data" / "paper", ROOT / "data" / "records"
@@ -30,7 +29,7 @@ _SEALED = re.compile(rb"# sha256:([0-9a-f]{64})\n\Z")
 
 
 class Damaged(ValueError):
-    """A file is not the one that was written; the message names it and says what to do."""
+    """A file is not the one that was written."""
 
 
 def say(line: str) -> None:
@@ -39,19 +38,16 @@ def say(line: str) -> None:
 
 
 def named_folder(variable: str) -> Path | None:
-    """The folder that an environment variable names, None if it is not set."""
+    """The folder that an environment variable names, if it is set."""
     text = os.environ.get(variable)
     folder = os.path.expanduser(text or "")
     if folder.startswith("~"):
-        raise ValueError(f"{variable}={text}: no user of that name has a home folder; give the whole path")
+        raise ValueError(f"{variable}={text}: no such user; give the whole path")
     return Path(folder) if text else None
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file under a temporary name in its folder and rename it; equal content is left alone.
-
-    A killed process leaves at most a temporary file, see `sweep`.
-    """
+    """Write a temporary file and rename it, unless the content is there already; see `sweep` for a kill."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = None
     try:
@@ -65,7 +61,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             stream.flush()
             os.chmod(temporary, 0o644)  # mkstemp makes it private
             os.replace(temporary, path)  # before it is closed: until then it is locked
-    except OSError as error:  # a full disk names no file by itself, mkstemp its own
+    except OSError as error:  # of a full disk it names no file, of mkstemp the temporary one
         raise explain(error, path) from error
     finally:
         if temporary is not None:
@@ -99,10 +95,7 @@ def _temporary(path: Path) -> tuple[int, str]:
 
 
 def try_lock(handle: int) -> bool | None:
-    """Lock an open file until the process ends: False if another process has it, None where there are no locks.
-
-    The package filelock takes a path, and without such locks leaves marker files after a kill.
-    """
+    """Lock an open file until the process ends: False if another process has it, None where there are no locks."""
     try:
         import fcntl
 
@@ -115,7 +108,7 @@ def try_lock(handle: int) -> bool | None:
 
 
 def sweep(*folders: Path) -> None:
-    """Remove the temporary files of killed writers; a living writer has its own locked, and it stays."""
+    """Remove the temporary files of killed writers; those of living ones are locked."""
     for path in (path for folder in folders for path in folder.glob(f"*{_TEMPORARY}")):
         with suppress(OSError), path.open("r+b") as stream:
             if try_lock(stream.fileno()):
@@ -123,14 +116,14 @@ def sweep(*folders: Path) -> None:
 
 
 def write_sealed(path: Path, content: str | bytes) -> None:
-    """Write a file atomically with its checksum in a last line, which ``np.load`` and readers of tables skip."""
+    """Write a file atomically with its checksum in a last line, which readers of tables and arrays skip."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     write_atomically(path, data + f"# sha256:{hashlib.sha256(data).hexdigest()}\n".encode())
 
 
 @contextmanager
 def unreadable_is_damaged(path: Path, remedy: str) -> Iterator[None]:
-    """Report a file that exists and cannot be read as damaged; the message ends with `remedy`."""
+    """Report a file that exists and cannot be read as damaged."""
     try:
         yield
     except FileNotFoundError:
@@ -140,12 +133,12 @@ def unreadable_is_damaged(path: Path, remedy: str) -> Iterator[None]:
 
 
 def read_sealed(path: Path, remedy: str = "delete it") -> bytes:
-    """The content that `write_sealed` wrote; the message of `Damaged` ends with `remedy`."""
+    """The content that `write_sealed` wrote, or `Damaged`."""
     with unreadable_is_damaged(path, remedy):
         data = path.read_bytes()
     seal = _SEALED.search(data)
     if seal is None:
-        raise Damaged(f"{path} does not end with a checksum: it is cut short, or of an earlier version; {remedy}")
+        raise Damaged(f"{path} does not end with a checksum: it is cut short; {remedy}")
     if hashlib.sha256(data[: seal.start()]).hexdigest() != seal[1].decode():
         raise Damaged(f"{path} is not what its checksum says; {remedy}")
     return data[: seal.start()]
@@ -160,7 +153,7 @@ def is_intact(path: Path) -> bool:
 
 
 def kept_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
-    """The array in a sealed file; it is made if the file is missing or damaged, and damage is reported."""
+    """The array in a sealed file, made if the file is missing or, with a message, if it is damaged."""
     try:
         return np.load(io.BytesIO(read_sealed(path, "it is made anew")))
     except FileNotFoundError:

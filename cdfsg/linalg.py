@@ -1,9 +1,10 @@
 """Small dense linear algebra without any meaning from the paper.
 
-*Lanes*: many independent runs advance in lock-step.  The lane axis comes first, so that ``@`` and ``.mT`` go over
-lanes: tall matrices have shape (lanes, n, p), small ones (lanes, p, p).
+*Lanes* are independent runs that advance in lock-step.  The lane axis comes first, so that ``@`` and ``.mT`` go
+over lanes: tall matrices have shape (lanes, n, p), small ones (lanes, p, p).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ Array = NDArray[Any]
 
 
 class NotPositiveDefiniteError(ValueError):
-    """A matrix has no inverse square root; what to do instead decides about numbers."""
+    """A matrix has no inverse square root."""
 
 
 def sym(a: Array) -> Array:
@@ -24,7 +25,7 @@ def sym(a: Array) -> Array:
 
 
 def eye_like(a: Array) -> Array:
-    """Identity of the size and type of the trailing square matrix of `a`, shape (p, p)."""
+    """Identity (p, p) of the size and type of the trailing matrices of `a`."""
     return np.eye(a.shape[-1], dtype=a.dtype)
 
 
@@ -34,20 +35,20 @@ def inv_sqrt(a: Array) -> Array:
     Parameters
     ----------
     a : array (..., p, p)
-        Symmetric; only the symmetric part is used.
+        Only the symmetric part is used.
 
     Raises
     ------
     NotPositiveDefiniteError
-        If `a` holds a non-finite entry or an eigenvalue that is not positive; the message names it.
+        If an entry is not finite or an eigenvalue not positive.
     """
     require_square("a", a)
     if not np.isfinite(a).all():
-        raise NotPositiveDefiniteError("inv_sqrt needs finite entries, but the matrix holds NaN or infinity")
+        raise NotPositiveDefiniteError("inv_sqrt needs finite entries, got NaN or infinity")
     values, vectors = np.linalg.eigh(sym(a))
     if not values.min() > 0:
         raise NotPositiveDefiniteError(
-            f"inv_sqrt needs a positive definite matrix, but the smallest eigenvalue is {values.min():.3g}; "
+            f"inv_sqrt needs a positive definite matrix, got the eigenvalue {values.min():.3g}; "
             "add a ridge or use truncated_inv_sqrt"
         )
     return scale_spectrum(values**-0.5, vectors)
@@ -56,12 +57,7 @@ def inv_sqrt(a: Array) -> Array:
 def truncated_inv_sqrt(a: Array, rtol: float) -> Array:
     """Inverse square root of one positive semidefinite matrix on its numerical range.
 
-    Parameters
-    ----------
-    a : array (n, n)
-        Symmetric positive semidefinite.
-    rtol : float
-        Eigenvalues at or below ``rtol`` times the largest count as zero, and so does their inverse root.
+    Eigenvalues at or below `rtol` times the largest count as zero, and so does their inverse root.
     """
     require_square("a", a)
     require_finite("a", a)
@@ -73,34 +69,37 @@ def truncated_inv_sqrt(a: Array, rtol: float) -> Array:
 
 
 def scale_spectrum(values: Array, vectors: Array) -> Array:
-    """``V diag(values) V'`` for each trailing matrix: values (..., p), vectors (..., p, p)."""
+    """``V diag(values) V'`` of each trailing matrix: values (..., p), vectors (..., p, p)."""
     return (vectors * values[..., None, :]) @ vectors.mT
 
 
 def side_by_side(a: Array) -> Array:
-    """A copy of matrices (lanes, n, p) in a memory block (n, lanes, p), where a tall matrix of every lane is one."""
+    """A copy of (lanes, n, p) whose memory has the order (n, lanes, p), one tall matrix of all lanes."""
     return np.ascontiguousarray(a.transpose(1, 0, 2)).transpose(1, 0, 2)
 
 
 def times(a: Array, b: Array) -> Array:
-    """``a @ b`` for square b in the memory layout of `a`, so that lanes that lie side by side stay so."""
+    """``a @ b`` for square b, in the memory layout of `a`."""
     return np.matmul(a, b, out=np.empty_like(a))
 
 
 def inverse(a: Array) -> Array:
-    """The inverse of each trailing matrix; NaN for those that have a pivot of exactly zero."""
+    """Inverse of each of the matrices (k, p, p); NaN for those that have a pivot of exactly zero."""
+    return _each(np.linalg.inv, a)
+
+
+def _each(function: Callable[[Array], Array], matrices: Array) -> Array:
+    """``function(matrices)``, NaN for those that numpy refuses."""
     try:
-        return np.linalg.inv(a)
-    except np.linalg.LinAlgError:  # one of them makes `inv` refuse them all
-        with np.errstate(all="ignore"):  # a lane may have diverged
-            regular = np.linalg.slogdet(a).sign != 0
-        found = np.full_like(a, np.nan)
-        found[regular] = np.linalg.inv(a[regular])
-        return found
+        return function(matrices)
+    except np.linalg.LinAlgError:  # one makes numpy refuse all; halving finds it
+        if len(matrices) == 1:
+            return np.full_like(matrices, np.nan)
+        return np.concatenate([_each(function, half) for half in np.array_split(matrices, 2)])
 
 
 def pseudo_inverse(a: Array) -> Array:
-    """The inverse of each trailing matrix; the Moore-Penrose inverse of those singular to working precision."""
+    """Inverse of each of the matrices (k, p, p), Moore-Penrose where singular to working precision."""
     p = a.shape[-1]
     rtol = p * np.finfo(a.dtype).eps  # below it, singular values are rounding
     found = inverse(a)
@@ -119,28 +118,18 @@ def ridge_inverse(a: Array) -> Array:
 
 
 def qf(A: Array) -> Array:
-    """Q factor of the thin QR with positive diagonal of R, of every lane's matrix: (lanes, n, p).
+    """Q factor of the thin QR with positive diagonal of R, of each matrix (lanes, n, p); NaN where there is none.
 
-    By the Cholesky factor of A'A: the matrices here are orthonormal up to a bounded step, so it is as accurate
-    as Householder's and much faster in lanes.  Lanes that are not finite or singular give NaN.
+    By the Cholesky factor of A'A: the matrices here are orthonormal up to a bounded step, so it is as accurate as
+    Householder's, and faster in lanes.
     """
     with np.errstate(all="ignore"):
         gram = A.mT @ A
         finite = np.isfinite(gram).all(axis=(-2, -1))
         gram[~finite] = eye_like(gram)
-        inverse = np.linalg.inv(_cholesky(gram).mT)
+        inverse = np.linalg.inv(_each(np.linalg.cholesky, gram).mT)
         inverse[~finite] = np.nan
         return A @ inverse
-
-
-def _cholesky(matrices: Array) -> Array:
-    """Cholesky factor of each matrix; NaN for those that are not positive definite."""
-    try:
-        return np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:  # one of them makes `cholesky` refuse them all
-        if len(matrices) == 1:
-            return np.full_like(matrices, np.nan)
-        return np.concatenate([_cholesky(matrix[None]) for matrix in matrices])
 
 
 def small_qf(A: Array) -> Array:
@@ -151,15 +140,15 @@ def small_qf(A: Array) -> Array:
 
 
 def normalise_columns(A: Array) -> Array:
-    """Each column of the trailing matrices divided by its 2-norm; zero columns stay zero."""
+    """Columns of the trailing matrices divided by their 2-norms; zero columns stay zero."""
     norms = np.linalg.norm(A, axis=-2, keepdims=True)
-    return np.divide(A, norms, out=np.zeros_like(A), where=norms != 0)  # NaN stays NaN
+    return A / np.where(norms == 0, 1, norms)
 
 
 def normalise_tall_columns(A: Array) -> Array:
     """The same for tall matrices (lanes, n, p), with one division per column."""
     norms = np.sqrt(np.einsum("knp,knp->kp", A, A))[:, None]
-    return A * np.divide(1, norms, out=np.zeros_like(norms), where=norms != 0)
+    return A * (1 / np.where(norms == 0, 1, norms))
 
 
 def view_slices(sizes: tuple[int, ...]) -> tuple[slice, ...]:

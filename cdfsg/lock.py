@@ -1,4 +1,4 @@
-"""One command at a time in a checkout: those that write records, figures or notebooks exclude each other."""
+"""A lock for commands that write records, figures or notebooks."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ from cdfsg.files import explain, say, try_lock
 
 
 class Busy(RuntimeError):
-    """Another command is at work; the message says which one and what to do."""
+    """Another command is at work."""
 
 
 @contextmanager
@@ -26,12 +26,10 @@ def lock(path: Path, command: str) -> Iterator[None]:
         locked = try_lock(handle)
         if locked is False:
             holder = os.read(handle, 1000).decode("utf-8", errors="replace").strip() or "another command"
-            raise Busy(
-                f"{holder} is at work in this checkout, and {command} would write the same files; "
-                "wait until it is done, or stop it, and give the command again"
-            )
+            writes = f"and {command} would write the same files"
+            raise Busy(f"{holder} is at work in this checkout, {writes}; wait until it is done, or stop it")
         if locked is None:
-            say(f"{path} cannot be locked on this file system; take care that no other command is at work here")
+            say(f"{path} cannot be locked on this file system; make sure that no other command is at work here")
         since = time.strftime("%Y-%m-%d %H:%M:%S")
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{command} (process {os.getpid()} on {platform.node()}, since {since})".encode(), 0)

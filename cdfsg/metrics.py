@@ -1,11 +1,12 @@
 r"""TCC, PCC, Fval, feasibility and the post-processings: the only place where a metric is defined.
 
-Every metric depends on X only through the p-by-p matrices ``K_ij = X_i' S_ij X_j`` of the data's covariance S,
-so they are computed once (`cross_moments`) and right-multiplying X by N turns each into ``N' K_ij N``
-(`congruence`).  All of it runs in float64 and for many lanes at once.
+Metrics depend on X only through the p-by-p matrices ``K_ij = X_i' S_ij X_j`` with the covariance S of the data.  They
+are computed once (`cross_moments`); multiplying X by N turns each into ``N' K_ij N`` (`congruence`).  All of it runs
+in float64 and in lanes.
 """
 
 from contextlib import suppress
+from itertools import permutations
 
 import numpy as np
 
@@ -35,13 +36,13 @@ from cdfsg.merits import Merit
 from cdfsg.problems import pair_weights
 
 SPECTRUM_RTOL = 1e-10
-"""Relative eigenvalue below which a covariance direction counts as empty (constant pixels)."""
+"""Relative eigenvalue up to which a direction of a covariance counts as empty (constant pixels)."""
 
 
 def cross_moments(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
     """All ``K_ij = X_i' S_ij X_j``, float64 of shape (m, m, lanes, p, p).
 
-    X has shape (lanes, n, p), the covariance S of the stacked views (n, n); `sizes` are the widths of the m views.
+    X is (lanes, n, p), the covariance S (n, n); `sizes` are the widths of the m views.
     """
     require_floats("covariance", covariance)
     require_square("covariance", covariance)
@@ -62,7 +63,7 @@ def cross_moments(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
 
 
 def congruence(K: Array, N: Array) -> Array:
-    """The compressed matrices of ``X N``: ``N' K_ij N`` with N of shape (lanes, p, p)."""
+    """The cross moments of ``X N``: ``N' K_ij N`` with N of shape (lanes, p, p)."""
     require_compressed(K)
     require_shape("N", N, K.shape[2:], "a factor per lane of K")
     with np.errstate(all="ignore"):  # a lane may have diverged
@@ -83,7 +84,7 @@ def feasibility(K: Array) -> Array:
 
 
 def spectral_feasibility(K: Array) -> Array:
-    """``|| X'MX - I ||_2`` per lane, shape (lanes,): the paper's text does not say which norm its Fea is."""
+    """``|| X'MX - I ||_2`` per lane, shape (lanes,): the paper does not say which norm Fea has."""
     C = constraint(K)
     finite = np.isfinite(C).all(axis=(-2, -1))
     norms = np.full(len(C), np.nan)
@@ -103,7 +104,7 @@ def objective(K: Array, merit: Merit, weights: Array | None = None) -> Array:
 def tcc(K: Array) -> Array:
     """Total correlations captured: the sum of the canonical correlations of the two projected views.
 
-    It does not change under ``X_i -> X_i N`` with N regular, so no post-processing changes it.
+    No post-processing changes it, since ``X_i -> X_i N`` with N regular does not.
     """
     require_compressed(K)
     _require_two_views(len(K))
@@ -113,7 +114,7 @@ def tcc(K: Array) -> Array:
 def paired_correlations(K: Array) -> Array:
     """Sum over the columns of |correlation of Z_1 x_r^[1] and Z_2 x_r^[2]| per lane, shape (lanes,).
 
-    Unlike `tcc` it changes under ``X -> X N``: it also asks for the columns to be in pairs.
+    Unlike `tcc` it changes under ``X -> X N``, as it asks for columns in pairs.
     """
     require_compressed(K)
     _require_two_views(len(K))
@@ -131,7 +132,7 @@ def canonical_correlations(covariance: Array, sizes: tuple[int, ...], rtol: floa
 
 
 def ridged(covariance: Array, sizes: tuple[int, ...], ridge: float) -> Array:
-    """The covariance with `ridge` added to each view's diagonal, in units of the view's mean variance."""
+    """The covariance plus `ridge` times each view's mean variance on its diagonal."""
     require_covariance("covariance", covariance)
     require_sizes(sizes, len(covariance))
     require_not_negative(ridge=ridge)
@@ -142,20 +143,17 @@ def ridged(covariance: Array, sizes: tuple[int, ...], ridge: float) -> Array:
 def generalised_eigenvalues(
     covariance: Array, sizes: tuple[int, ...], weights: Array | None = None, rtol: float = SPECTRUM_RTOL
 ) -> Array:
-    """Eigenvalues of the pencil (cross-covariance between views, M), in descending order.
+    """Eigenvalues of the pencil (S_off, M) of cross-covariances and covariances of views, in descending order.
 
-    With the identity merit ``f(X) = - tr(X' S_off X)``, so minus the sum of the p largest is the optimum over
-    ``X'MX = I``; with two views they are the canonical correlations.
-
-    `sizes` are the widths of the m views, `weights` the c_ij (ones by default), `rtol` is the relative truncation of
-    each view's spectrum.
+    With the identity merit minus the sum of the p largest is the optimum of ``f(X) = - tr(X' S_off X)`` over
+    ``X'MX = I``; with two views they are the canonical correlations.  `weights` are the c_ij (ones by default), and
+    `rtol` truncates each view's spectrum.
     """
     values: Array = np.linalg.eigvalsh(_whitened(covariance, sizes, weights, rtol)[0])[::-1]
-    if weights is None and values[0] > len(sizes) - 1 + 1e-3:
-        raise ValueError(
-            f"the covariance must be positive semidefinite, but a correlation of {values[0]:.3g} comes out, above "
-            f"{len(sizes) - 1}; take Views.covariance, or np.cov of all columns together"
-        )
+    most = len(sizes) - 1
+    if weights is None and values[0] > most + 1e-3:
+        found = f"got a correlation of {values[0]:.3g} above {most}"
+        raise ValueError(f"the covariance must be positive semidefinite, {found}; use Views.covariance or np.cov")
     return values
 
 
@@ -164,7 +162,7 @@ def minimiser(
 ) -> Array:
     """An exact minimiser of ``f(X) = - tr(X' S_off X)`` over ``X'MX = I`` (identity merit), shape (n, p).
 
-    Its columns are the leading eigenvectors of the pencil of `generalised_eigenvalues`, which has the same arguments.
+    Its columns are leading eigenvectors of the pencil of `generalised_eigenvalues`.
     """
     require_whole("p", p, 1, len(covariance), "the number of features")
     whitened, roots = _whitened(covariance, sizes, weights, rtol)
@@ -173,10 +171,10 @@ def minimiser(
 
 
 def objective_bound(eigenvalues: Array, p: int, m: int, merit: Merit) -> float:
-    """A lower bound of Fval over ``X'MX = I`` with equal weights c_ij = 1, for p columns and m views.
+    """A lower bound of Fval over ``X'MX = I`` with weights c_ij = 1, for p columns and m views.
 
     For the identity merit it is attained: minus the sum of the p largest `generalised_eigenvalues`.  For the Huber
-    merit it is ``- p m (m-1) g(1/m)``: per column the views' shares of ``x'Mx = 1`` are at best equal and perfectly
+    merit it is ``- p m (m-1) g(1/m)``: at best a column's shares of ``x'Mx = 1`` in the views are equal and perfectly
     correlated, so that ``t_ij = 1/m`` (for mu below 1/m).
     """
     require_whole("p", p, 1, len(eigenvalues), "the number of eigenvalues")
@@ -187,10 +185,10 @@ def objective_bound(eigenvalues: Array, p: int, m: int, merit: Merit) -> float:
 
 
 def orthogonalise(C: Array) -> tuple[Array, Array]:
-    """Post-processing factor ``N = C^(-1/2)`` per lane, for ``X -> X N``.
+    """Post-processing factor ``N = C^(-1/2)`` per lane, for ``X -> X N``, and where it is defined.
 
-    With C the exact ``X'MX`` this is the exact orthogonalisation; with the tracked Y, or with ``X'M^X`` of one
-    minibatch, it is the paper's approximate one.  Where C is not positive definite, N is NaN, the second array False.
+    It is the exact orthogonalisation if C is the exact ``X'MX``, the paper's approximate one if C is the tracked Y or
+    that of a minibatch.  Where C is not positive definite, N is NaN.
     """
     require_shape("C", C, ("lanes", "p", "p"), "a matrix per lane")
     require_square("C", C)
@@ -205,7 +203,7 @@ def orthogonalise(C: Array) -> tuple[Array, Array]:
 def _whitened(
     covariance: Array, sizes: tuple[int, ...], weights: Array | None, rtol: float
 ) -> tuple[Array, list[Array]]:
-    """``M^(-1/2) S_off M^(-1/2)`` with M the block diagonal of the covariance S, and the roots of its blocks."""
+    """``M^(-1/2) S_off M^(-1/2)`` with M the block diagonal of S, and the roots of its blocks."""
     require_covariance("covariance", covariance, rtol=1e-6)
     require_share(rtol=rtol)
     require_sizes(sizes, len(covariance))
@@ -213,20 +211,18 @@ def _whitened(
     c = pair_weights(len(sizes), weights)
     roots = [truncated_inv_sqrt(covariance[view, view], rtol) for view in views]
     whitened = np.zeros_like(covariance)
-    for i, left in enumerate(views):
-        for j, right in enumerate(views):
-            if i != j:
-                whitened[left, right] = c[i, j] * roots[i] @ covariance[left, right] @ roots[j]
+    for i, j in permutations(range(len(views)), 2):
+        whitened[views[i], views[j]] = c[i, j] * roots[i] @ covariance[views[i], views[j]] @ roots[j]
     return sym(whitened), roots
 
 
 def _singular_sum(S1: Array, S2: Array, S12: Array) -> float:
-    if not (np.isfinite(S1).all() and np.isfinite(S2).all() and np.isfinite(S12).all()):
-        return float("nan")
+    if not all(np.isfinite(S).all() for S in (S1, S2, S12)):
+        return np.nan
     whitened = truncated_inv_sqrt(S1, SPECTRUM_RTOL) @ S12 @ truncated_inv_sqrt(S2, SPECTRUM_RTOL)
     return float(np.linalg.svd(whitened, compute_uv=False).sum())
 
 
 def _require_two_views(m: int) -> None:
     if m != 2:
-        raise ValueError(f"canonical correlations are defined for two views, got {m}; use Fval instead")
+        raise ValueError(f"canonical correlations are those of two views, got {m}; use Fval instead")

@@ -1,8 +1,8 @@
 r"""The constraint dissolving penalty function (CDFCP): deterministic mathematics, equation by equation.
 
 Notation of the paper: ``C = X'MX``, ``A(X) = X (3I - C)/2``, ``G(X) = grad f(A(X))``, ``Psi = sym``,
-``Lambda(X) = Psi(X'G(X))``.  Where the printed formula is wrong, the corrected one stands here and the
-docstring says what is printed.
+``Lambda(X) = Psi(X'G(X))``.  Where a printed formula is wrong, the corrected one stands here and its docstring says
+what is printed.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,10 @@ def dissolving_factor(C: Array) -> Array:
 
 
 def multiplier(XtG: Array, Y: Array, beta: float) -> Array:
-    """``T = -Psi(X'G) + beta Psi(Y^2 - I)``, so that ``W(X, Y) = G Q(Y)' + M X T`` (corrected eq:H).
+    """``T = -Psi(X'G) + beta Psi(Y^2 - I)``, so that ``W(X, Y) = G Q(Y)' + M X T`` (eq:H, corrected).
 
-    With the paper's printed ``V (V^2 - I)`` in H the last term would be ``beta (Y^2 - I/3)``, whose minimiser
-    is not feasible; ``V (V^2 - 3I)`` agrees with (CDFCP).
-
-    `XtG` is ``X'G``, Y the tracked value of ``X'MX``.
+    `XtG` is ``X'G``, Y the tracked value of ``X'MX``.  With the printed ``V (V^2 - I)`` in H the last term would be
+    ``beta (Y^2 - I/3)``, whose minimiser is not feasible; ``V (V^2 - 3I)`` agrees with (CDFCP).
     """
     return beta * (sym(Y @ Y) - eye_like(Y)) - sym(XtG)
 
@@ -39,7 +37,7 @@ class Penalty:
     problem : Problem
         The objective f on n-by-p matrices.
     M : array (n, n)
-        Constraint matrix, symmetric positive semidefinite.
+        Symmetric positive semidefinite.
     beta : float
         Penalty parameter, positive.
     """
@@ -49,30 +47,23 @@ class Penalty:
     beta: float
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless the parameters are as stated."""
-        M = np.asarray(self.M)
         if isinstance(self.problem, type | str) or not hasattr(self.problem, "gradient"):
-            raise ValueError(
-                f"problem must be an exact problem, got {self.problem!r}; make one, as by GCCA(covariance, sizes, "
-                "Identity())"
-            )
-        require_semidefinite("M", M, rtol=1e-5)
+            raise ValueError(f"problem must be an exact problem, got {self.problem!r}; make one, as by Quadratic(A)")
+        require_semidefinite("M", np.asarray(self.M), rtol=1e-5)
         require_positive(beta=self.beta)
 
     def constraint(self, X: Array) -> Array:
         """``C(X) = X'MX`` (eq:c), shape (p, p)."""
-        require_shape("X", X, (len(self.M), "p"), "the height of M")
+        require_shape("X", X, (len(self.M), "p"))
         return sym(X.T @ self.M @ X)
 
     def dissolve(self, X: Array) -> Array:
-        """``A(X) = X (3/2 I - 1/2 X'MX)``, the constraint dissolving operator of (CDF)."""
+        """``A(X) = X (3I - X'MX) / 2``, the constraint dissolving operator of (CDF)."""
         return X @ dissolving_factor(self.constraint(X))
 
     def value(self, X: Array) -> float:
         """``h(X) = f(A(X)) + beta/6 tr(C (C^2 - 3I))`` (CDFCP)."""
-        C = self.constraint(X)
-        barrier = np.trace(C @ (C @ C - 3 * eye_like(C)))
-        return self.problem.value(self.dissolve(X)) + self.beta / 6 * float(barrier)
+        return self.surrogate(X, self.constraint(X))
 
     def gradient(self, X: Array) -> Array:
         """``G Q(C) - M X Lambda + beta M X (C^2 - I)`` (eq:gradh)."""
@@ -83,8 +74,7 @@ class Penalty:
     def hessian(self, X: Array, D: Array) -> Array:
         """Hessian of h at X applied to D (eq:hessh, corrected).
 
-        The printed last term ``4 beta M X Psi(X'MD) C`` holds only where ``Psi(X'MD)`` commutes with C; the
-        derivative of C^2 is ``2 Psi(X'MD) C + 2 C Psi(X'MD)``.
+        The printed last term ``4 beta M X Psi(X'MD) C`` holds only where ``Psi(X'MD)`` and C commute.
         """
         M, beta = self.M, self.beta
         C = self.constraint(X)
@@ -113,19 +103,17 @@ class Penalty:
         return G @ Q.T + self.M @ X @ multiplier(X.T @ G, Y, self.beta)
 
     def threshold(self, p: int) -> float:
-        """The threshold beta~ with equality: ``12 kappa (3 (p+1) L_g + s^(1/2) L_0) / s``.
+        """The threshold ``beta~ = 12 kappa (3 (p+1) L_g + s^(1/2) L_0) / s``.
 
-        Here s and kappa are the smallest eigenvalue and the condition number of M, and L_0 = ||grad f(0)||.  ValueError
-        is raised if M is singular to rounding (the paper assumes it positive definite), or f has no L_g.
+        Here s and kappa are the smallest eigenvalue and the condition number of M, and ``L_0 = ||grad f(0)||``.
+        Raises ValueError if M is singular to rounding or f has no L_g.
         """
         require_whole("p", p, 1, what="the columns of X")
         spectrum = np.linalg.eigvalsh(self.M)
         smallest, largest = float(spectrum[0]), float(spectrum[-1])
         if smallest <= len(spectrum) * np.finfo(float).eps * largest:
-            raise ValueError(
-                f"the threshold needs a positive definite M, but its smallest eigenvalue is {smallest:.3g} "
-                f"(largest {largest:.3g})"
-            )
+            spread = f"{smallest:.3g} to {largest:.3g}"
+            raise ValueError(f"the threshold needs a positive definite M, got eigenvalues from {spread}")
         at_zero = float(np.linalg.norm(self.problem.gradient(np.zeros((len(spectrum), p)))))
         growth = 3 * (p + 1) * self.problem.lipschitz + smallest**0.5 * at_zero
         return float(12 * (largest / smallest) * growth / smallest)

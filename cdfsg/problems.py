@@ -1,8 +1,8 @@
 r"""Problems over the generalized Stiefel manifold, exact and sampled.
 
-The paper's problem (SOEGS) is ``min f(X) = E f_xi(X)`` subject to ``X' E[M_theta] X = I_p``.  An **exact** problem
-(`Problem`) feeds the deterministic mathematics of `cdfsg.penalty`; a **sampled** one (`SampledProblem`), seen through
-minibatches and for many lanes at once, feeds the solvers.  No n-by-n matrix is formed there.
+The problem (SOEGS) is ``min f(X) = E f_xi(X)`` subject to ``X' E[M_theta] X = I_p``.  An **exact** one (`Problem`)
+feeds `cdfsg.penalty`; a **sampled** one (`SampledProblem`), seen through minibatches and in lanes, feeds the solvers,
+and never forms an n-by-n matrix.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Problem(Protocol):
 
     @property
     def lipschitz(self) -> float:
-        """A global Lipschitz constant L_g of the gradient (Assumption 1.1), in the Frobenius norm."""
+        """A Lipschitz constant L_g of the gradient (Assumption 1.1), in the Frobenius norm."""
 
     def value(self, X: Array) -> float:
         """f(X) for X of shape (n, p)."""
@@ -45,29 +45,22 @@ class Problem(Protocol):
 class SampledProblem(Protocol):
     """A problem seen through minibatches, in lanes.
 
-    Everything that a solver needs factors through the scores ``Z X`` of the rows Z of a minibatch, one matrix product
-    for all lanes and minibatches of a step.  One or two minibatches of l rows each are an array ``samples`` of shape
-    (s, l, n), those of theta and xi.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        Widths of the blocks of columns that make up a row of data, the m views.
-    n : int
-        Rows of X; in GCCA as many as a row of data has columns.
+    All that a solver needs factors through the scores ``Z X`` of the rows Z of a minibatch, one product for all lanes
+    and minibatches of a step.  The minibatches, of l rows each, are an array ``samples`` of shape (s, l, n).  `sizes`
+    are the widths of the m views, the blocks of columns of the data; X has n rows, in GCCA their sum.
     """
 
     sizes: tuple[int, ...]
     n: int
 
     def scores(self, samples: Array, X: Array) -> Array:
-        """Scores P of each minibatch: X of shape (lanes, n, p) gives (s, lanes, l m, p)."""
+        """Scores P on each minibatch: X (lanes, n, p) gives (s, lanes, l m, p)."""
 
     def adjoint(self, samples: Array, R: Array) -> Array:
-        """Adjoint of `scores`: R of shape (s, lanes, l m, p) gives (lanes, n, p), summed over the minibatches."""
+        """Adjoint of `scores`, summed over the minibatches: (s, lanes, l m, p) to (lanes, n, p)."""
 
     def constraint(self, P: Array) -> Array:
-        """``C_theta(X) = X' M_theta X`` (eq:c) from the scores on theta, (lanes, l m, p) to (lanes, p, p)."""
+        """``C_theta(X) = X' M_theta X`` (eq:c), (lanes, p, p), from the scores on theta (lanes, l m, p)."""
 
     def constraint_factor(self, P: Array) -> Array:
         """The factor S with ``M_theta X = adjoint(theta, S)``, shape of P."""
@@ -83,7 +76,6 @@ class Quadratic:
     A: Array
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless A is a finite symmetric matrix."""
         object.__setattr__(self, "A", np.asarray(self.A))
         require_symmetric("A", self.A)
 
@@ -94,17 +86,17 @@ class Quadratic:
 
     def value(self, X: Array) -> float:
         """f(X)."""
-        require_shape("X", X, (len(self.A), "p"), "the height of A")
+        require_shape("X", X, (len(self.A), "p"))
         return float(np.vdot(X, self.A @ X)) / 2
 
     def gradient(self, X: Array) -> Array:
         """A X."""
-        require_shape("X", X, (len(self.A), "p"), "the height of A")
+        require_shape("X", X, (len(self.A), "p"))
         return self.A @ X
 
     def hessian(self, X: Array, D: Array) -> Array:
         """A D."""
-        require_shape("D", D, (len(self.A), "p"), "the height of A")
+        require_shape("D", D, (len(self.A), "p"))
         return self.A @ D
 
 
@@ -115,7 +107,6 @@ class Linear:
     B: Array
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless B holds finite real numbers."""
         require_finite("B", np.asarray(self.B))
 
     @property
@@ -125,12 +116,12 @@ class Linear:
 
     def value(self, X: Array) -> float:
         """f(X)."""
-        require_shape("X", X, np.shape(self.B), "that of B")
+        require_shape("X", X, np.shape(self.B))
         return float(np.vdot(self.B, X))
 
     def gradient(self, X: Array) -> Array:
         """B."""
-        require_shape("X", X, np.shape(self.B), "that of B")
+        require_shape("X", X, np.shape(self.B))
         return np.broadcast_to(self.B, X.shape).copy()
 
     def hessian(self, X: Array, D: Array) -> Array:
@@ -138,7 +129,22 @@ class Linear:
         return np.zeros_like(D)
 
 
-class GCCA:
+class _GCCA:
+    """The sizes, merit and weights of an exact or sampled GCCA problem, and the slices of its views."""
+
+    def __init__(self, sizes: tuple[int, ...], merit: Merit, weights: Array | None) -> None:
+        require_sizes(sizes)
+        if len(sizes) < 2:
+            raise ValueError(f"GCCA needs at least two views, got the sizes {tuple(sizes)}")
+        require_merit(merit, "slope")
+        self.sizes = tuple(sizes)
+        self.merit = merit
+        self.weights = pair_weights(len(sizes), weights)
+        self.slices = view_slices(self.sizes)
+        self.pairs = list(permutations(range(len(sizes)), 2))
+
+
+class GCCA(_GCCA):
     r"""Generalised canonical correlation analysis from covariances (p:GCCA).
 
     ``f(X) = - sum_r sum_{i != j} c_ij g(x_r^[i]' S_ij x_r^[j])`` over ordered pairs of views, with the
@@ -149,10 +155,10 @@ class GCCA:
     covariance : array (n, n)
         Second moments S of the stacked views, symmetric.
     sizes : tuple of int
-        Widths n_1, ..., n_m of the views; they sum to n.
+        Widths n_1, ..., n_m of the views.
     merit : Merit
     weights : array (m, m), optional
-        Symmetric c_ij; the diagonal is ignored.  Ones by default.
+        Symmetric c_ij, ones by default; the diagonal is ignored.
     """
 
     def __init__(
@@ -161,12 +167,8 @@ class GCCA:
         covariance = np.asarray(covariance)
         require_covariance("covariance", covariance)
         require_sizes(sizes, len(covariance))
-        _require_gcca(sizes, merit)
+        super().__init__(sizes, merit, weights)
         self.covariance = covariance
-        self.sizes = tuple(sizes)
-        self.merit = merit
-        self.weights = pair_weights(len(sizes), weights)
-        self.slices = view_slices(self.sizes)
 
     @property
     def M(self) -> Array:
@@ -178,29 +180,27 @@ class GCCA:
 
     @property
     def lipschitz(self) -> float:
-        """``c || c_ij S_ij ||_2``, with ``c = 2`` for the identity merit; ValueError for Huber's, which has none."""
+        """``c || c_ij S_ij ||_2`` with the merit's c; ValueError for Huber's, which has none."""
         if self.merit.lipschitz is None:
-            raise ValueError(
-                f"the gradient of GCCA with the {self.merit.name} merit is not globally Lipschitz (the paper's "
-                "Assumption 1.1 fails), so no L_g and no threshold exist; use the identity merit"
-            )
+            reason = "is not globally Lipschitz (against Assumption 1.1)"
+            raise ValueError(f"the gradient with the {self.merit.name} merit {reason}; use the identity merit")
         cross = np.zeros_like(self.covariance)
-        for i, j in self._pairs():
+        for i, j in self.pairs:
             cross[self.slices[i], self.slices[j]] = self.weights[i, j] * self._block(i, j)
         return self.merit.lipschitz * float(np.linalg.norm(cross, 2))
 
     def value(self, X: Array) -> float:
         """f(X)."""
-        require_shape("X", X, (len(self.covariance), "p"), "the height of the covariance")
-        t = {pair: self._inner(*pair, X, X) for pair in self._pairs()}
+        require_shape("X", X, (len(self.covariance), "p"))
+        t = {pair: self._inner(*pair, X, X) for pair in self.pairs}
         return -sum(float(self.weights[pair] * self.merit.value(t[pair]).sum()) for pair in t)
 
     def gradient(self, X: Array) -> Array:
         """Gradient of f: block i is ``-2 sum_j c_ij S_ij X_j diag(g'(t_ij))``."""
         require_floats("X", X)
-        require_shape("X", X, (len(self.covariance), "p"), "the height of the covariance")
+        require_shape("X", X, (len(self.covariance), "p"))
         G = np.zeros_like(X)
-        for i, j in self._pairs():
+        for i, j in self.pairs:
             slope = self.merit.slope(self._inner(i, j, X, X))
             G[self.slices[i]] -= 2 * self.weights[i, j] * self._block(i, j) @ X[self.slices[j]] * slope
         return G
@@ -208,18 +208,15 @@ class GCCA:
     def hessian(self, X: Array, D: Array) -> Array:
         """Hessian of f at X applied to D (where |t_ij| = mu in no column)."""
         require_floats("X", X)
-        require_shape("X", X, (len(self.covariance), "p"), "the height of the covariance")
-        require_shape("D", D, (len(self.covariance), "p"), "the height of the covariance")
+        require_shape("X", X, (len(self.covariance), "p"))
+        require_shape("D", D, (len(self.covariance), "p"))
         H = np.zeros_like(X)
-        for i, j in self._pairs():
+        for i, j in self.pairs:
             t = self._inner(i, j, X, X)
             dt = self._inner(i, j, D, X) + self._inner(i, j, X, D)
             change = D[self.slices[j]] * self.merit.slope(t) + X[self.slices[j]] * self.merit.curvature(t) * dt
             H[self.slices[i]] -= 2 * self.weights[i, j] * self._block(i, j) @ change
         return H
-
-    def _pairs(self) -> list[tuple[int, int]]:
-        return list(permutations(range(len(self.sizes)), 2))
 
     def _block(self, i: int, j: int) -> Array:
         return self.covariance[self.slices[i], self.slices[j]]
@@ -229,24 +226,19 @@ class GCCA:
         return np.sum(X[self.slices[i]] * (self._block(i, j) @ Y[self.slices[j]]), axis=0)
 
 
-class SampledGCCA:
+class SampledGCCA(_GCCA):
     r"""GCCA on minibatches, in lanes: the sampled form of `GCCA`.
 
-    With the scores ``P_i = Z_i X_i`` of a minibatch of l rows, ``t_ij`` is the column sum of ``P_i * P_j`` over l.  For
-    the Huber merit the minibatch gradient is biased, since g is applied to a sampled t (the bias decays like 1/l).
+    With the scores ``P_i = Z_i X_i`` of a minibatch of l rows, ``t_ij`` is the column sum of ``P_i * P_j`` over l.
+    The gradient of the Huber merit is biased by about 1/l, since g is applied to a sampled t.
     """
 
     def __init__(self, sizes: tuple[int, ...], merit: Merit, weights: Array | None = None) -> None:
-        require_sizes(sizes)
-        _require_gcca(sizes, merit)
-        self.sizes = tuple(sizes)
+        super().__init__(sizes, merit, weights)
         self.n = sum(sizes)
-        self.merit = merit
-        self.weights = pair_weights(len(sizes), weights)
-        self.slices = view_slices(self.sizes)
 
     def scores(self, samples: Array, X: Array) -> Array:
-        """``P_i = Z_i X_i`` of every view and minibatch, shape (s, lanes, l m, p): row k m + i is sample k, view i."""
+        """``P_i = Z_i X_i`` of each minibatch, shape (s, lanes, l m, p): row k m + i is of sample k, view i."""
         s, l, n = samples.shape  # noqa: E741
         lanes, _, p = X.shape
         Z, tall = samples.reshape(s * l, n), X.transpose(1, 0, 2).reshape(n, lanes * p)
@@ -278,7 +270,7 @@ class SampledGCCA:
         m, l = len(self.sizes), self._rows(P)  # noqa: E741
         P_of = [P[:, i::m] for i in range(m)]
         R = np.zeros_like(P)
-        for i, j in permutations(range(m), 2):
+        for i, j in self.pairs:
             R[:, i::m] -= 2 / l * float(self.weights[i, j]) * self._slope(P_of[i], P_of[j]) * P_of[j]
         return R
 
@@ -297,16 +289,7 @@ def pair_weights(m: int, weights: Array | None) -> Array:
     """Validated c_ij of shape (m, m); ones where none are given."""
     if weights is None:
         return np.ones((m, m))
-    weights = np.asarray(weights)
     require_real("weights", weights)
-    weights = weights.astype(float)
-    if weights.shape != (m, m):
-        raise ValueError(f"weights must have shape {(m, m)}, one c_ij per pair of views, got {weights.shape}")
+    require_shape("weights", weights, (m, m), "one c_ij per pair of views")
     require_symmetric("weights", weights)
-    return weights
-
-
-def _require_gcca(sizes: tuple[int, ...], merit: Merit) -> None:
-    if len(sizes) < 2:
-        raise ValueError(f"GCCA needs at least two views, got the sizes {tuple(sizes)}")
-    require_merit(merit, "slope")
+    return np.asarray(weights, dtype=float)

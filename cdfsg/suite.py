@@ -9,12 +9,10 @@ PACKAGES = ("httpx2", "ipywidgets", "jinja2", "matplotlib", "nbformat", "pandas"
 
 
 def missing() -> str:
-    """Say in one sentence why the suite cannot run here, and the remedy; an empty string if it can."""
+    """Why the suite cannot run here, and the remedy; an empty string if it can."""
     if not PAPER.is_dir():
-        return (
-            "python -m cdfsg reproduces the paper and needs a checkout of the repository, where `make setup` prepares "
-            "it; the estimator, the solvers and the theory work without"
-        )
+        work = "the estimator, the solvers and the theory work without"
+        return f"python -m cdfsg needs a checkout of the repository, prepared by `make setup`; {work}"
     absent = [name for name in PACKAGES if find_spec(name) is None]
     if absent:
         return f"python -m cdfsg needs {', '.join(absent)}: run `make setup`, or `pip install -e '.[suite]'`"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cdfsg import metrics
-from cdfsg.linalg import inv_sqrt, truncated_inv_sqrt
+from cdfsg.linalg import truncated_inv_sqrt
 from cdfsg.merits import MERITS, Huber, Identity, make_merit
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Quadratic, SampledGCCA
@@ -48,7 +48,7 @@ def test_a_quadratic_takes_nested_lists_and_names_its_matrix_when_it_refuses():
 @pytest.mark.parametrize(
     "bad, words",
     [
-        (np.array([[1.0, 2], [0, 1]]), "must be symmetric, but differs from its transpose by 2"),
+        (np.array([[1.0, 2], [0, 1]]), "must be symmetric, got entries 2 apart"),
         (np.full((2, 2), np.inf), "must be finite"),
         (np.full((2, 2), np.nan), "must be finite"),
     ],
@@ -73,10 +73,10 @@ def test_the_symmetry_of_a_matrix_is_judged_relative_to_its_largest_entry(scale)
 
 @pytest.mark.parametrize(
     "M",
-    [np.ones(2), np.ones((1, 2, 2)), np.ones((2, 3)), np.ones((1, 3)), np.diag([1, np.nan]), np.full((2, 2), np.inf)],
+    [np.ones(2), np.ones((1, 2, 2)), np.ones((2, 3)), np.triu(np.ones((2, 2))), np.diag([1, np.nan])],
 )
-def test_a_constraint_matrix_that_is_not_finite_and_square_is_refused(M):
-    with pytest.raises(ValueError, match="M must be (a square matrix|finite)"):
+def test_a_constraint_matrix_that_is_not_finite_symmetric_and_square_is_refused(M):
+    with pytest.raises(ValueError, match="M must be (a square matrix|finite|symmetric)"):
         Penalty(Quadratic(np.eye(2)), M, 1.0)
 
 
@@ -106,11 +106,6 @@ def test_a_singular_constraint_matrix_has_no_threshold(M):
         Penalty(Quadratic(np.eye(3)), M, 1.0).threshold(1)
 
 
-def test_a_singular_matrix_has_no_inverse_square_root():
-    with pytest.raises(ValueError, match="smallest eigenvalue is 0"):
-        inv_sqrt(np.diag([0.0, 1.0]))
-
-
 def test_an_eigenvalue_at_the_truncation_counts_as_zero():
     root = truncated_inv_sqrt(np.diag([4.0, 1.0, 0.25]), 0.25)
     np.testing.assert_allclose(root, np.diag([0.5, 0, 0]))
@@ -127,13 +122,9 @@ def test_columns_that_vanish_have_no_correlation_and_the_scale_of_x_does_not_mat
     np.testing.assert_allclose(metrics.paired_correlations(metrics.congruence(K, some)), [0.875, 0.625])
 
 
-def test_a_single_column_has_its_post_processing():
-    N, defined = metrics.orthogonalise(np.array([[[4.0]], [[-1.0]]]))
-    assert list(defined) == [True, False] and N[0, 0, 0] == 0.5
-
-
 def test_a_lane_without_post_processing_does_not_stop_the_lanes_after_it():
-    C = np.stack([-np.eye(2), 4 * np.eye(2)]).astype(np.float32)
-    N, defined = metrics.orthogonalise(C)
-    assert N.dtype == np.float64 and np.isnan(N[0]).all()
-    np.testing.assert_allclose(N[defined], [np.eye(2) / 2])
+    for p in (1, 2):
+        C = np.stack([-np.eye(p), 4 * np.eye(p)]).astype(np.float32)
+        N, defined = metrics.orthogonalise(C)
+        assert N.dtype == np.float64 and np.isnan(N[0]).all() and list(defined) == [False, True]
+        np.testing.assert_allclose(N[defined], [np.eye(p) / 2])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from cdfsg.checks import require_sizes
-from cdfsg.linalg import inv_sqrt, side_by_side, sym, truncated_inv_sqrt, view_slices
+from cdfsg.linalg import inv_sqrt, side_by_side, sym, truncated_inv_sqrt
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_the_inverse_square_root_whitens(rng):
     np.testing.assert_allclose(whitened, np.broadcast_to(np.eye(4), c.shape), atol=1e-10)
 
 
-@pytest.mark.parametrize("bad, words", [(np.diag([1.0, -1.0]), "-1"), (np.full((2, 2), np.nan), "NaN")])
+@pytest.mark.parametrize("bad, words", [(np.diag([1.0, 0.0]), "0"), (np.full((2, 2), np.nan), "NaN")])
 def test_a_matrix_without_inverse_square_root_is_refused_and_named(bad, words):
     with pytest.raises(ValueError, match=words):
         inv_sqrt(bad)
@@ -44,10 +44,6 @@ def test_lanes_side_by_side_are_one_tall_matrix_without_a_copy(rng):
     beside = side_by_side(a)
     np.testing.assert_array_equal(beside, a)
     assert beside.transpose(1, 0, 2).flags.c_contiguous
-
-
-def test_view_slices_cut_the_stacked_variable_without_gap():
-    assert view_slices((2, 3, 1)) == (slice(0, 2), slice(2, 5), slice(5, 6))
 
 
 def test_the_truncation_of_a_spectrum_is_relative_so_that_units_do_not_matter(rng):

@@ -174,7 +174,7 @@ def test_perfectly_correlated_views_attain_the_bound_of_the_huber_merit():
 
 
 def test_a_covariance_with_a_correlation_above_one_is_refused():
-    with pytest.raises(ValueError, match="a correlation of 1.5 comes out, above 1"):
+    with pytest.raises(ValueError, match="a correlation of 1.5 above 1"):
         metrics.generalised_eigenvalues(np.array([[1.0, 1.5], [1.5, 1.0]]), (1, 1))
 
 

@@ -14,10 +14,9 @@ class Merit(Protocol):
     Attributes
     ----------
     name : str
-        As registered in `MERITS`.
+        As in `MERITS`.
     lipschitz : float or None
-        ``c`` such that the gradient of GCCA is Lipschitz with constant ``c || c_ij S_ij ||_2``; None where it is not
-        globally Lipschitz.
+        ``c`` such that ``c || c_ij S_ij ||_2`` is a Lipschitz constant of the gradient of GCCA; None if there is none.
     """
 
     name: ClassVar[str]
@@ -41,19 +40,12 @@ MERITS: dict[str, type[Any]] = {
 
 
 def make_merit(name: str, mu: float) -> Merit:
-    """Merit by name; `mu` goes to those that have a threshold.
-
-    Raises
-    ------
-    ValueError
-        If the name is not registered in `MERITS`.
-    """
+    """Merit by a name in `MERITS`, else ValueError; `mu` goes to those that have a threshold."""
     if not isinstance(name, str) or name not in MERITS:
         raise ValueError(f"unknown merit {name!r}; known merits: {', '.join(MERITS)}")
     kind = MERITS[name]
-    takes = {field.name for field in fields(kind)}
-    merit: Merit = kind(**({"mu": mu} if "mu" in takes else {}))
-    return merit
+    has_threshold = "mu" in {field.name for field in fields(kind)}
+    return kind(mu) if has_threshold else kind()
 
 
 __all__ = ["MERITS", "Huber", "Identity", "Merit", "make_merit"]

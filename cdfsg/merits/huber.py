@@ -11,9 +11,9 @@ from cdfsg.linalg import Array
 
 @dataclass(frozen=True)
 class Huber:
-    """The Huber merit: t^2/2 up to the threshold mu, then mu (|t| - mu/2); a smooth form of mu |t|.
+    """The Huber merit, a smooth form of mu |t|: t^2/2 up to the threshold mu, then mu (|t| - mu/2).
 
-    The gradient of GCCA with it is not globally Lipschitz: t itself grows with X.
+    The gradient of GCCA with it is not globally Lipschitz, since t grows with X.
 
     Attributes
     ----------
@@ -26,7 +26,6 @@ class Huber:
     lipschitz: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
-        """Refuse a threshold that is not positive."""
         require_positive(mu=self.mu)
 
     def value(self, t: Array) -> Array:

@@ -12,7 +12,7 @@ from cdfsg.penalty import dissolving_factor, multiplier
 from cdfsg.problems import SampledProblem
 from cdfsg.solvers.engine import Settings, Solver, State
 
-_IN_CACHE = 32768  # entries of a tall array whose elementwise passes stay in the second-level cache
+_IN_CACHE = 32768  # entries of a tall array whose elementwise passes stay in the cache
 
 
 @dataclass
@@ -37,7 +37,7 @@ class AdaptiveState(TrackingState):
 class CDFSG(Solver):
     """Algorithm 1: stochastic gradient method on (CDFCP) with a tracked p-by-p constraint value.
 
-    The step sizes of a lane are constant, ``alpha = s2`` and ``b = s2 / s1`` (Section 5.1 of the paper).
+    The step sizes are constant, ``alpha = s2`` and ``b = s2 / s1`` (Section 5.1).
 
     Attributes
     ----------
@@ -51,7 +51,6 @@ class CDFSG(Solver):
     samples_per_step: ClassVar = 2
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless the penalty parameter is positive."""
         require_positive(beta=self.beta)
 
     def start(self, problem: SampledProblem, X0: Array, settings: Settings, first: Array) -> TrackingState:
@@ -61,13 +60,13 @@ class CDFSG(Solver):
         return TrackingState(X=X0, C=C, D=np.zeros_like(X0), Y=C, alpha=alpha, b=b)
 
     def step(self, problem: SampledProblem, state: TrackingState, samples: Array) -> None:
-        """One iteration, from k to k + 1, on the minibatches theta_{k+1} = samples[0] and xi_{k+1} = samples[-1]."""
+        """One iteration, from k to k + 1, on theta_{k+1} = samples[0] and xi_{k+1} = samples[-1]."""
         C_old = problem.constraint(problem.scores(samples[:1], state.X)[0])
-        self.move(state)  # X_{k+1}                                              (eq:updatexoa), or (eq:updatex)
+        self.move(state)  # X_{k+1}                                     (eq:updatexoa), (eq:updatex)
         P = problem.scores(samples, state.X)
         state.C = problem.constraint(P[0])
-        track(state, C_old)  # Y_{k+1}                                                            (eq:updatey)
-        state.D = self.direction(problem, samples, P, state.Y)  # D_{k+1} = W(X_{k+1}, Y_{k+1})   (eq:updated)
+        track(state, C_old)  # Y_{k+1}                                                 (eq:updatey)
+        state.D = self.direction(problem, samples, P, state.Y)  # W(X_{k+1}, Y_{k+1})  (eq:updated)
 
     def move(self, state: TrackingState) -> None:
         """``X_{k+1} = X_k - alpha_k D_k`` (eq:updatexoa)."""
@@ -77,15 +76,7 @@ class CDFSG(Solver):
     def direction(self, problem: SampledProblem, samples: Array, P: Array, Y: Array) -> Array:
         """``W_{xi,theta}(X, Y) = G_xi Q(Y)' + M_theta X T`` (eq:updated), shape (lanes, n, p).
 
-        Parameters
-        ----------
-        problem : SampledProblem
-        samples : array (2, l, n) or (1, l, n)
-            The minibatches theta and xi, or one for both.
-        P : array (s, lanes, l m, p)
-            Scores of X on them.
-        Y : array (lanes, p, p)
-            Tracked value of X'MX.
+        `samples` are theta and xi, or one minibatch for both, P the scores of X on them, and Y is (lanes, p, p).
         """
         theta, xi = P[0], P[-1]
         Q = dissolving_factor(Y)
@@ -97,18 +88,18 @@ class CDFSG(Solver):
         return problem.adjoint(samples, factors)
 
     def multiplier(self, XtG: Array, Y: Array) -> Array:
-        """The matrix T of the direction, see `cdfsg.penalty.multiplier`."""
+        """The matrix T, see `cdfsg.penalty.multiplier`."""
         return multiplier(XtG, Y, self.beta)
 
 
 @dataclass(frozen=True)
 class CDFSGAda(CDFSG):
-    """Algorithm 2: Algorithm 1 with Adam-type step sizes (with the maximum of AMSGrad, no bias correction).
+    """Algorithm 2: Algorithm 1 with Adam-type step sizes (AMSGrad's maximum, no bias correction).
 
     Attributes
     ----------
     eta1, eta2 : float
-        Decay of the first and second moment estimates, in [0, 1).
+        Decay of the moment estimates, in [0, 1).
     epsilon : float
         Added to the second moment under the root, positive.
     """
@@ -119,7 +110,6 @@ class CDFSGAda(CDFSG):
     name: ClassVar = "CDFSG-Ada"
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless the constants lie in their ranges."""
         super().__post_init__()
         require_positive(epsilon=self.epsilon)
         require_share(eta1=self.eta1, eta2=self.eta2)
@@ -130,10 +120,10 @@ class CDFSGAda(CDFSG):
         return AdaptiveState(**vars(base), B=np.zeros_like(X0), V=np.zeros_like(X0))
 
     def step(self, problem: SampledProblem, state: Any, samples: Array) -> None:
-        """One iteration of Algorithm 1, whose direction then enters the moment estimates."""
+        """One iteration of Algorithm 1; its direction then enters the moment estimates."""
         super().step(problem, state, samples)
         for D, B, V in _in_blocks(state.D, state.B, state.V):
-            np.maximum(self.eta2 * V + (1 - self.eta2) * (D * D), V, out=V)  # (eq:updatev), (eq:updateav)
+            np.maximum(self.eta2 * V + (1 - self.eta2) * D**2, V, out=V)  # (eq:updatev), (eq:updateav)
             B *= self.eta1
             B += (1 - self.eta1) * D  # (eq:updateb)
 
@@ -149,7 +139,7 @@ def track(state: TrackingState, C_old: Array) -> None:
 
 
 def _in_blocks(*tall: Array) -> Iterator[tuple[Array, ...]]:
-    """The same rows of several tall arrays at a time, few enough for the cache."""
+    """The same few rows of several tall arrays at a time."""
     lanes, n, p = tall[0].shape
     rows = max(1, _IN_CACHE // (lanes * p))
     for begin in range(0, n, rows):

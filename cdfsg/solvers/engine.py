@@ -1,7 +1,7 @@
-"""The engine: many independent runs of one solver, its lanes, over one stream of minibatches, in lock-step.
+"""The engine: many runs of one solver, its lanes, over one stream of minibatches, in lock-step.
 
-A lane has its own initial point and step sizes.  Arrays have the lane axis first; the tall ones, (lanes, n, p), are
-views of one block of memory (n, lanes, p), so that a product with the data is one for all lanes.
+A lane has its own initial point and step sizes.  Arrays have the lane axis first; in memory the tall ones,
+(lanes, n, p), have the order (n, lanes, p), so that a product with the data is one for all lanes.
 """
 
 import time
@@ -17,33 +17,26 @@ from cdfsg.linalg import Array, side_by_side
 from cdfsg.problems import SampledProblem
 
 ESCAPED = 100.0
-"""Entry of the minibatch X'MX beyond which a lane is stopped: it is 1 at a feasible point, and of the paper's runs
-that ended with Fea <= 10, none ever exceeded 5.  Other lanes are judged by exact values at the end."""
+"""Entry of the minibatch X'MX, 1 at a feasible point, beyond which a lane is stopped.  Of the paper's runs that ended
+with Fea <= 10, none ever exceeded 5."""
 
 ROWS_AT_ONCE = 200
-"""Rows of data made ready at a time, unless a step needs more; measured, see benchmarks/README.md."""
-
+"""Rows of data made ready at a time, unless a step needs more; see benchmarks/README.md."""
 
 Settings = Mapping[str, Array]
 """A value per lane of each hyper-parameter."""
 
 
 class Unsupported(ValueError):
-    """A solver cannot treat a problem; the message says why and what would be possible."""
+    """A solver cannot treat a problem."""
 
 
 @dataclass
 class State:
     """Arrays that a solver carries from step to step, each with the lane axis first.
 
-    Attributes
-    ----------
-    X : array (lanes, n, p)
-        The iterate.
-    C : array (lanes, p, p)
-        The latest minibatch value of ``X'MX``.
-    lanes : int array
-        Numbers of the lanes that are still running; the engine sets them.
+    X (lanes, n, p) is the iterate and C (lanes, p, p) the latest minibatch value of ``X'MX``; `lanes` are the numbers
+    of the lanes that still run, which the engine sets.
     """
 
     X: Array
@@ -51,7 +44,7 @@ class State:
     lanes: Array = field(init=False, repr=False)
 
     def keep(self, kept: Array) -> None:
-        """Drop every lane for which the boolean array `kept` is false, in the same memory layout."""
+        """Drop the lanes for which the boolean array `kept` is false; the memory layout stays."""
         for entry in fields(self):
             old = getattr(self, entry.name)
             new = np.empty_like(old, shape=(np.count_nonzero(kept), *old.shape[1:]))
@@ -61,22 +54,10 @@ class State:
 class Solver:
     """A method that the engine can run: subclasses define `start` and `step`.
 
-    Attributes
-    ----------
-    name : str
-        As printed in the tables.
-    settings : tuple of str
-        Names of the hyper-parameters of which each lane has its own value.
-    samples_per_step : int
-        Minibatches per step: 2 (theta and xi) or 1.
-    epochs : tuple of str
-        Names of the methods that make the steps, one per pass over the data.
-    initial : {"normal", "uniform"}
-        Distribution behind `initial_points`.
-    joint_constraint : bool
-        Whether its constraint is the paper's joint ``X'MX = I``; only then it has a Fea.
-    version : int
-        Raised when the solver's numbers change, so that its records are computed anew.
+    The tables print `name`, and `settings` are the names of the hyper-parameters.  A step takes `samples_per_step`
+    minibatches: 2, theta and xi, or 1.  For each pass over the data `epochs` names the method that makes its steps.
+    The distribution of `initial_points` is `initial`, "normal" or "uniform".  Only with the `joint_constraint`
+    ``X'MX = I`` there is a Fea.  Raise `version` when the numbers change, so that records are computed anew.
     """
 
     name: ClassVar[str]
@@ -88,17 +69,17 @@ class Solver:
     version: ClassVar[int] = 1
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
-        """Raise `Unsupported` for a problem that this solver cannot treat; by default there is none."""
+        """Raise `Unsupported` for what this solver cannot treat; by default nothing."""
 
     def start(self, problem: SampledProblem, X0: Array, settings: Settings, first: Array) -> Any:
         """State at k = 0, from X0 (lanes, n, p) and a minibatch `first` (1, l, n) that no step uses.
 
-        A setting is an array (lanes, 1, p), repeated along p, so that it multiplies tall and p-by-p matrices.
+        A setting is an array (lanes, 1, p), constant along p: it multiplies tall and p-by-p matrices.
         """
         raise NotImplementedError
 
     def step(self, problem: SampledProblem, state: Any, samples: Array) -> None:
-        """Advance the state by one step on the minibatches `samples`, shape (samples_per_step, l, n)."""
+        """Advance the state by one step on `samples`, shape (samples_per_step, l, n)."""
         raise NotImplementedError
 
 
@@ -106,18 +87,9 @@ class Solver:
 class RunResult:
     """Result of `run`.
 
-    Attributes
-    ----------
-    X : array (lanes, n, p)
-        Last iterates; NaN in the lanes that were stopped.
-    tracker : array (lanes, p, p) or None
-        The tracked value Y of ``X'MX``, of solvers that have one.
-    stopped_at : int array (lanes,)
-        Step at which a lane was stopped, -1 for the others.
-    steps : int
-        Steps per pass.
-    seconds : float
-        Wall time, minibatches included.
+    X (lanes, n, p) are the last iterates, NaN in stopped lanes; `tracker` (lanes, p, p) is the tracked value Y of
+    ``X'MX``, if the solver has one; `stopped_at` (lanes,) is the step at which a lane was stopped, else -1; `steps`
+    counts those of a pass, and `seconds` is wall time, minibatches included.
     """
 
     X: Array
@@ -142,39 +114,31 @@ def run(
 ) -> RunResult:
     """Run lanes of a solver over its passes of the data.
 
+    Raises `Unsupported` if the solver cannot treat the problem, ValueError if the arguments do not fit.
+
     Parameters
     ----------
     solver, problem, views
-        What to run; the problem's view sizes are those of `views`.
     X0 : array (lanes, n, p)
         Initial points.
     settings : mapping of str to array (lanes,)
     batch_size : int
         Rows l of a minibatch; a pass has floor(N / l) steps.
     order : int or None
-        Seed of the data order; theta and xi have an order of their own each.  None takes the rows at a stride
-        through the file, for solvers with one minibatch per step.
+        Seed of the orders of theta and of xi; None takes the rows at a stride, for one minibatch per step.
     shared : bool
         Use one minibatch for theta and xi.
     dtype : numpy float type
     callback : function, optional
-        Called as ``callback(step, state)`` before the first step (with 0) and after each; it copies what it keeps.
-
-    Raises
-    ------
-    Unsupported
-        If the solver cannot treat the problem.
-    ValueError
-        If shapes or settings do not fit.
+        Called as ``callback(step, state)`` at step 0 and after each; it copies what it keeps.
     """
     require_run(solver, problem, views, X0, settings, order, shared, dtype)
     lanes, _, p = np.shape(X0)
     solver.check(problem, views, batch_size, p)
     if tuple(problem.sizes) != views.sizes:
-        raise ValueError(
-            f"the problem has views of sizes {problem.sizes}, {views.name} of {views.sizes}; make it with views.sizes"
-        )
-    # Repeated along p, a product with a tall matrix runs over lanes and columns in one loop.
+        found = f"views of sizes {problem.sizes}, {views.name} of {views.sizes}"
+        raise ValueError(f"the problem has {found}; make it with views.sizes")
+    # Constant along p, so that a product with a tall matrix runs over lanes and columns in one loop.
     values: Settings = {name: np.repeat(np.asarray(v, dtype), p).reshape(lanes, 1, p) for name, v in settings.items()}
     first = next(views.batches(batch_size, None if order is None else [order, 2], dtype))
     began, number, stopped_at = time.perf_counter(), 0, np.full(lanes, -1)
@@ -200,7 +164,7 @@ def run(
 
 
 def every_lane(values: Array, running: Array, lanes: int) -> Array:
-    """A copy of an array of the running lanes, at their places among all; NaN at the others."""
+    """A copy of the values of the running lanes, at their places among all; NaN elsewhere."""
     out = np.full_like(values, np.nan, shape=(lanes, *values.shape[1:]))
     out[running] = values
     return out
@@ -210,11 +174,6 @@ def initial_points(solver: Solver, n: int, p: int, seeds: Sequence[int]) -> Arra
     """Initial points, one per seed, shape (len(seeds), n, p).
 
     They are Q factors of Gaussian matrices, or the uniform entries that RSG+ orthonormalises itself.
-
-    Raises
-    ------
-    ValueError
-        If p is not in 1..n or there is no seed.
     """
     require_solver(solver)
     require_whole("n", n, 1, what="the number of features")
@@ -232,7 +191,7 @@ def _steps(
     """The method that makes each step, with its minibatches (s, l, n)."""
     streams = 1 if shared else solver.samples_per_step
     if order is None and streams > 1:
-        raise ValueError(f"{solver.name} draws theta and xi independently, so it needs a seed for the order")
+        raise ValueError(f"{solver.name} draws theta and xi independently, so it needs an order, got None")
     seeds = [None if order is None else [order, stream] for stream in range(streams)]
     rows = np.stack([views.batch_indices(batch_size, seed) for seed in seeds], axis=1)
     together = max(1, ROWS_AT_ONCE // (streams * batch_size))

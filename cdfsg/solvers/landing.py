@@ -1,4 +1,4 @@
-"""The landing algorithm (Vary, Ablin, Gao, Absil, ICML 2024), with its preconditioned relative gradient."""
+"""The landing algorithm (Vary, Ablin, Gao, Absil, ICML 2024)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from cdfsg.solvers.engine import Settings, Solver, State
 
 @dataclass
 class LandingState(State):
-    """State of the landing algorithm: nothing but the iterate and its constants."""
+    """State of the landing algorithm: the iterate and its constants."""
 
     eta: Array
     omega: Array
@@ -20,24 +20,19 @@ class LandingState(State):
 class Landing(Solver):
     """``X <- X - eta (1/2 [G (U'U) - U (G'U)] + omega U (S - I))`` with ``U = M_theta X``, ``S = X'U``.
 
-    One minibatch serves objective and constraint, as published.  G is the gradient at the published scale,
-    half of the paper's f (whose sum over ordered pairs counts each pair twice).  The constraint is the joint
-    ``X'MX = I`` of the paper.
+    One minibatch serves objective and constraint, as published.  G is half the gradient of the paper's f, whose sum
+    over ordered pairs counts each pair twice.
     """
 
     name: ClassVar = "Landing"
     settings: ClassVar = ("eta", "omega")
 
     def start(self, problem: SampledProblem, X0: Array, settings: Settings, first: Array) -> LandingState:
-        """Start at X0; the extra minibatch only gives a first value of X'MX."""
+        """Start at X0, with X'MX on the extra minibatch."""
         return LandingState(X=X0, C=problem.constraint(problem.scores(first, X0)[0]), **settings)
 
     def step(self, problem: SampledProblem, state: LandingState, samples: Array) -> None:
-        """One step on one minibatch.
-
-        U and G are adjoints, ``U = Z'u`` and ``G = Z'g``, so the p-by-p products need only the short scores,
-        ``U'U = u'(Z U)`` and ``G'U = g'(Z U)``.
-        """
+        """One step: as ``U = Z'u`` and ``G = Z'g``, only scores enter ``U'U = u'(Z U)`` and ``G'U = g'(Z U)``."""
         [P] = problem.scores(samples, state.X)
         state.C = problem.constraint(P)  # S
         u = problem.constraint_factor(P)

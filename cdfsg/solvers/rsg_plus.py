@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from cdfsg.solvers.engine import Settings, Solver, State, Unsupported
 
 @dataclass
 class FactoredState(State):
-    """State of RSG+: ``X_i = Q_i T_i`` with Q the stacked orthonormal factors and T of shape (lanes, 2, p, p)."""
+    """State of RSG+: ``X_i = Q_i T_i`` with orthonormal Q_i, stacked, and T of shape (lanes, 2, p, p)."""
 
     Q: Array
     T: Array
@@ -37,17 +37,16 @@ class FactoredState(State):
 class RSGPlus(Solver):
     """Riemannian stochastic gradient on ``X_i = Q_i T_i``; the published constants are the defaults.
 
-    The first pass turns Q towards the principal components of each view (a stochastic power iteration on sums over
-    the batch), the second is the method itself.  The published code times the second only; here the time is of both.
-    The settings are the steps ``eta_q`` of the orthonormal and ``eta_t`` of the p-by-p factors; the published ones
-    are 0.1 and 0.01.
+    The first pass turns Q towards the principal components of each view (a stochastic power iteration), the second is
+    the method; the published code times it alone.  The settings are the steps ``eta_q`` of Q and ``eta_t`` of T, 0.1
+    and 0.01 as published.
 
     Attributes
     ----------
     gamma : float
         Step of the first pass.
     weight : float
-        Weight w of the whitening term, which inverts a p-by-p matrix for every block of p rows.
+        Weight w of the whitening term, which inverts a matrix for every p rows.
     singular : {"pseudo-inverse", "ridge", "stop"}
         Treatment of a singular block, as rows with equal labels make it, see `INVERSES`.
     """
@@ -62,51 +61,45 @@ class RSGPlus(Solver):
     joint_constraint: ClassVar = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless the constants are positive and the treatment is known."""
         require_positive(gamma=self.gamma, weight=self.weight)
         if self.singular not in INVERSES:
             raise ValueError(f"singular={self.singular!r}: expected one of {', '.join(map(repr, INVERSES))}")
 
     def check(self, problem: SampledProblem, views: Views, batch_size: int, p: int) -> None:
         """Raise `Unsupported` unless there are two centred views, the identity merit and p that divides l."""
+        most, rest = min(problem.sizes), batch_size % p
         if len(problem.sizes) != 2:
             raise Unsupported(f"RSG+ is a method for two views, this problem has {len(problem.sizes)}")
         if not (isinstance(problem, SampledGCCA) and problem.merit.name == "identity"):
             raise Unsupported("RSG+ is a method for the identity merit (classical CCA) alone")
-        if p > min(problem.sizes):
-            most = min(problem.sizes)
+        if p > most:
             raise Unsupported(f"RSG+ needs p orthonormal columns in each view, so p <= {most}, got p = {p}")
-        if batch_size % p:
-            raise Unsupported(
-                f"RSG+ cuts a batch into blocks of p rows, so p must divide the batch size: {batch_size} % {p}"
-                f" = {batch_size % p}; take a batch size that is a multiple of {p}"
-            )
+        if rest:
+            raise Unsupported(f"for RSG+ p must divide the batch size; {batch_size} % {p} = {rest}")
         if not views.centred:
             raise Unsupported(f"RSG+ needs centred views; use {views.name} with centring")
 
-    def start(self, problem: SampledProblem, X0: Array, settings: Settings, first: Array) -> FactoredState:
+    def start(self, problem: Any, X0: Array, settings: Settings, first: Array) -> FactoredState:
         """``Q_i = qf(X0_i)``, ``T_i = I``."""
-        assert isinstance(problem, SampledGCCA)
         lanes, _, p = X0.shape
         for view in problem.slices:
             X0[:, view] = qf(X0[:, view])
         T = np.broadcast_to(eye_like(X0), (lanes, 2, p, p)).copy()
         return FactoredState(X=np.copy(X0), C=T[:, 0], Q=X0, T=T, **settings)
 
-    def power_step(self, problem: SampledGCCA, state: FactoredState, samples: Array) -> None:
+    def power_step(self, problem: Any, state: FactoredState, samples: Array) -> None:
         """``Q_i <- qf(Q_i + gamma A_i' A_i Q_i)``, the first pass."""
         state.Q += self.gamma * problem.adjoint(samples, problem.scores(samples, state.Q))
         for view in problem.slices:
             state.Q[:, view] = qf(state.Q[:, view])
 
-    def step(self, problem: SampledProblem, state: FactoredState, samples: Array) -> None:
+    def step(self, problem: Any, state: FactoredState, samples: Array) -> None:
         """``Q_i <- qf(Q_i - eta_q nc(V_i - Q_i V_i'Q_i))``, ``T_i <- T_i qf(I - eta_t R_i)``, both from the old Q, T.
 
         Here ``V_i = G_i T_i' + w H_i`` with ``G_i = -A_i' A_j Q_j T_j`` for the other view j, ``H_i = -(1/J) sum_b
-        [E_b (Q_i' E_b)^(-1) - Q_i]`` over the J blocks of p rows, and ``R_i`` is half of Q_i'G_i's skew part with
-        columns normalised.
+        [E_b (Q_i' E_b)^(-1) - Q_i]`` over the J blocks of p rows, ``R_i = nc(Q_i'G_i - G_i'Q_i) / 2``, and nc
+        normalises columns.
         """
-        assert isinstance(problem, SampledGCCA)
         _, l, _ = samples.shape  # noqa: E741
         T, (lanes, _, p) = state.T, state.Q.shape
         [P] = problem.scores(samples, state.Q)
@@ -128,10 +121,10 @@ class RSGPlus(Solver):
 
 
 def block_inverses(AQ: Array, singular: str) -> Array:
-    """Rows N of ``sum_b E_b (Q'E_b)^(-1) = A'N``, where E_b' are blocks of p consecutive rows of A.
+    """N of ``sum_b E_b (Q'E_b)^(-1) = A'N``, where E_b' are blocks of p consecutive rows of A.
 
-    Since ``Q'E_b`` is the transpose of the block ``E_b'Q`` of A Q, N stacks ``((E_b'Q)^(-1))'``.
-    A Q and N have shape (..., l, p); `singular` names an entry of `INVERSES`.
+    N stacks the transposed inverses of the blocks ``E_b'Q`` of A Q.  Both have shape (..., l, p); `singular` is one
+    of `INVERSES`.
     """
     p = AQ.shape[-1]
     blocks = AQ.reshape(-1, p, p)
@@ -143,5 +136,5 @@ INVERSES: dict[str, Callable[[Array], Array]] = {
     "pseudo-inverse": pseudo_inverse,
     "ridge": ridge_inverse,
 }
-"""Replacements for the inverse of a block that is singular: none, so that its lane stops, as published; the
-pseudo-inverse, which equals the inverse unless the block is singular to working precision; a regularised inverse."""
+"""Inverses of a block: NaN where it is singular, so that its lane stops, as published; the pseudo-inverse where it is
+singular to working precision; a regularised inverse."""
