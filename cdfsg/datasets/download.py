@@ -175,7 +175,7 @@ def bounded(most: int, given_up: threading.Event) -> dict[str, Any]:
 
 
 def within(seconds: float, work: Callable[[threading.Event], R]) -> R:
-    """The result of `work`, or its exception; TimeoutError if it takes longer, and then it is left in its thread.
+    """The result of `work`; TimeoutError if it takes longer, and then it is left in its thread.
 
     A socket's timeout begins anew with each byte, and nothing interrupts a server that drips headers.
     """

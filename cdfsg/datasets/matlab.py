@@ -23,8 +23,8 @@ MEMORY = 1 << 30  # bytes of address space; a file of n-MNIST takes a quarter of
 def read_matlab(content: bytes, largest: Mapping[str, int]) -> dict[str, np.ndarray]:
     """Arrays of numbers in a MATLAB file of any format up to 7.
 
-    `largest` has the names of the variables to read, and how many values each may have; the result has those that
-    are there. A damaged file may give another shape or type than it states, or ValueError.
+    `largest` has the names of the variables to read, and the most values of each; the result has those that are
+    there. ValueError if the file is damaged, which may also give another shape or type.
     """
     # -P keeps this file's neighbours from being taken for other modules.
     command = [sys.executable, "-P", "-W", "ignore", __file__, json.dumps(dict(largest))]

@@ -51,11 +51,10 @@ def load_mediamill() -> Views:
     1. what the environment variable ``CDFSG_MEDIAMILL`` names: a folder with the two files of LIBSVM's
        multi-label collection ("mediamill (exp1)", packed or not), Mulan's ``mediamill.arff``, an
        ``.npz`` file (see `cdfsg.datasets.mediamill_files.read_npz`), or the word ``surrogate``;
-    2. the file ``mediamill.bits`` (14 MB) in `cdfsg.datasets.download.data_dir`, made there on first
-       use from LIBSVM's two files, placed there by hand or fetched, or from the archive of an early
-       release of the package scikit-multilearn (33 MB);
+    2. the file ``mediamill.bits`` (14 MB) in `cdfsg.datasets.download.data_dir`, made on first use of
+       LIBSVM's two files, placed there or fetched, or of an early release of scikit-multilearn (33 MB);
     3. if it cannot be fetched, a surrogate (see `cdfsg.datasets.mediamill_surrogate`). Standard error
-       says so, and neither this process nor one that it starts tries to fetch the files again.
+       says so, and neither this process nor its children try again.
 
     43,900 x (120 + 101) float32 in the units of the file, scale 1, centred: the training rows first, then the test
     rows. The labels are zeros and ones. The kind is ``original`` for values of the known checksum, ``derived`` for

@@ -1,8 +1,7 @@
 """The files that Mediamill comes in: text, arrays of numpy, a package's pickles, and a small one of our own.
 
 Our own file has 313 bytes a row: the lower 16 bits of the 120 features in millionths, big-endian; their upper 4 bits,
-two features to a byte; the 101 labels as bits. The features have six decimals, so nothing is lost, and the same values
-give the same bytes on every machine.
+two features to a byte; the 101 labels as bits. The features have six decimals, so nothing is lost.
 """
 
 import bz2

@@ -29,9 +29,9 @@ _LARGEST = 70_000 * (_PIXELS + 8 * _DIGITS) + (1 << 16)
 def load_nmnist() -> Views:
     """n-MNIST's training images as three views: noise, motion blur, and low contrast with noise.
 
-    If the environment variable ``CDFSG_NMNIST_DIR`` names a folder with the three published files
-    (``mnist-with-awgn.mat``, ``mnist-with-motion-blur.mat``,
-    ``mnist-with-reduced-contrast-and-awgn.mat``), they are read, and the kind is ``original``.
+    If the environment variable ``CDFSG_NMNIST_DIR`` names a folder with the three published files,
+    ``mnist-with-awgn.mat``, ``mnist-with-motion-blur.mat`` and
+    ``mnist-with-reduced-contrast-and-awgn.mat``, the kind is ``original``.
     Otherwise the views are made from MNIST in some seconds, see `degrade`, and the kind is ``derived``.
     They are kept in `cdfsg.datasets.download.data_dir` (141 MB) and mapped into memory.
 

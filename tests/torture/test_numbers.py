@@ -36,6 +36,7 @@ from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS, engine
 from cdfsg.solvers.engine import initial_points, run
 from tests.solvers.data import even_blocks
+from tests.torture.refusals import SETTINGS
 
 pytestmark = pytest.mark.case("numbers: the same wherever and however they are computed")
 
@@ -45,12 +46,6 @@ SINGLE = 1e-4
 CATEGORY = 0.05
 P, ROWS, LANES = 3, 60, 48
 """60 rows by 144 columns by 32: large enough for OpenBLAS to use two threads (from 262,144 multiplications on)."""
-SETTINGS = {
-    "CDFSG": {"s1": 0.5, "s2": 0.1},
-    "CDFSG-Ada": {"s1": 0.5, "s2": 0.01},
-    "Landing": {"eta": 0.3, "omega": 0.5},
-    "RSG+": {"eta_q": 0.1, "eta_t": 0.01},
-}
 STEP = {"CDFSG": "s2", "CDFSG-Ada": "s2", "Landing": "eta"}
 LIMIT = {"CDFSG": (0.05, 6.0), "CDFSG-Ada": (0.02, 2.0), "Landing": (0.3, 30.0)}
 """Step sizes on both sides of the stability limit, the other setting as above."""
