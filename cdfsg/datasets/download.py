@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 class DownloadError(RuntimeError):
-    """A file could not be fetched; the message lists each attempt and the remedy."""
+    """A file could not be fetched; the message has each attempt and the remedy."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ MEMORY = 1 << 30  # bytes of address space; a file of n-MNIST takes a quarter of
 
 
 def read_matlab(content: bytes, largest: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """Arrays of numbers in a MATLAB file of any format up to 7.
+    """Arrays of numbers in a MATLAB file up to format 7.
 
     `largest` has the names of the variables to read, and the most values of each; the result has those that are
     there. ValueError if the file is damaged, which may also give another shape or type.

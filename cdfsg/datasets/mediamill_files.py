@@ -27,7 +27,7 @@ PICKLES = {
     "scikit-multilearn-0.0.1/skmultilearn/data/mediamill-test.dump.bz2":
         "sha256:651668b891dc5c7e42b1e9a1db28a04011a88414c1c6e91a6b01c343a8a2d5c3",
 }  # fmt: skip
-# Bytes of an unpacked pickle, whose text has up to four for each byte of its arrays, or of another file.
+# Bytes of an unpacked file; a pickle has up to four for each byte of its arrays.
 _LARGEST = 1 << 28
 _STEPS = 10**6
 _NIBBLES = 2 * FEATURES  # where they begin in a row of our file
