@@ -117,8 +117,8 @@ def _run(arguments: argparse.Namespace) -> None:
         print(f"Table {number} of {len(kept)}: {experiment.table}, {experiment.name}", file=sys.stderr, flush=True)
         if arguments.published:
             print(f"{archive.unpack(experiment, RUNS)} published jobs taken over", file=sys.stderr)
-        with distribute.cluster(arguments.dask):
-            count = _run_one(experiment, arguments.jobs)
+        with distribute.cluster(arguments.dask, arguments.jobs) as workers:
+            count = _run_one(experiment, workers)
         print(f"{experiment.name}: {count} records in {archive.folder_of(experiment)}")
     if not arguments.only:
         cost.publish(RECORDS)
@@ -136,8 +136,8 @@ def _on_the_papers_data(experiments: Sequence[Experiment]) -> list[Experiment]:
     return kept
 
 
-def _run_one(experiment: Experiment, jobs: int) -> int:
-    parts = run_experiment(experiment, RUNS, jobs)
+def _run_one(experiment: Experiment, workers: distribute.Workers) -> int:
+    parts = run_experiment(experiment, RUNS, workers)
     archive.publish(experiment, parts)
     exact.update(archive.folder_of(experiment) / "exact.csv", experiment.dataset, experiment.ps)
     return len(parts[""])
@@ -209,8 +209,8 @@ def _reproduce(arguments: argparse.Namespace) -> None:
 
 def _quick(arguments: argparse.Namespace) -> None:
     experiment = experiments.QUICK
-    with distribute.cluster(arguments.dask):
-        _run_one(experiment, arguments.jobs)
+    with distribute.cluster(arguments.dask, arguments.jobs) as workers:
+        _run_one(experiment, workers)
     parameters = {"dataset": experiment.dataset, "merit": experiment.merit, "profile": "quick"}
     names = notebooks.of_experiment(experiment)
     _execute([(name, parameters, QUICK / f"{name}.ipynb") for name in names], arguments.jobs)

@@ -37,27 +37,22 @@ def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
     While a file of runs is replaced the index has the old and the new jobs, so a kill at any moment leaves records
     that can be read.
     """
-    files = {}
-    for part, runs in parts.items():
-        traced = (runs["role"] == "trace") & (part == "")
-        files[_file(experiment, part)] = runs[~traced]
-        if part == "":
-            files[_file(experiment, "curves")] = runs[traced]
-    folder = folder_of(experiment)
+    traced = parts[""]["role"] == "trace"
+    parts = {**parts, "": parts[""][~traced], "curves": parts[""][traced]}
+    files = {_file(experiment, part): runs for part, runs in parts.items()}
     named = pd.concat([runs.assign(file=path.name) for path, runs in files.items()])
     jobs = named.drop_duplicates(["file", "key"])
-    remedy = _remedy(experiment)
-    old, before = (_load_if_any(folder / name, columns, remedy) for name, columns in ((INDEX, _INDEX), (TIMES, _TIMES)))
-    times = pd.concat([before, jobs[list(_TIMES)]]).drop_duplicates("key", keep="last")
-    new, kept = jobs[list(_INDEX)], old[~old["file"].isin(jobs["file"])]
-    _write(folder / TIMES, times)
-    _write(folder / INDEX, pd.concat([old, new]).drop_duplicates(["file", "key"]))
+    index, times = folder_of(experiment) / INDEX, folder_of(experiment) / TIMES
+    old, before = (_load(path, experiment) if path.exists() else pd.DataFrame() for path in (index, times))
+    kept = old[~old["file"].isin(jobs["file"])] if len(old) else old
+    all_times = pd.concat([before, jobs[list(_TIMES)]]).drop_duplicates("key", keep="last")
+    both = pd.concat([kept, jobs[list(_INDEX)]])
+    _write(times, all_times)
+    _write(index, pd.concat([old, jobs[list(_INDEX)]]).drop_duplicates(["file", "key"]))
     for path, runs in files.items():
-        records.require_columns(runs)
         _write(path, runs[list(_columns(path))])
-    index = pd.concat([kept, new])
-    _write(folder / INDEX, index)
-    _write(folder / TIMES, times[times["key"].isin(index["key"])])
+    _write(index, both)
+    _write(times, all_times[all_times["key"].isin(both["key"])])
 
 
 def unpack(experiment: Experiment, folder: Path) -> int:
@@ -92,47 +87,37 @@ def ablations(experiment: Experiment) -> pd.DataFrame:
 
 def exact(experiment: Experiment) -> pd.DataFrame:
     """Read the exact solver's results on the experiment's data set."""
-    path = folder_of(experiment) / "exact.csv"
-    remedy = f"delete it and make it with: make {_target(experiment)}"
-    table = checksums.read_csv(path, remedy) if path.exists() else pd.DataFrame({"dataset": []})
+    path, make = folder_of(experiment) / "exact.csv", f"make it with: make {_target(experiment)}"
+    table = checksums.read_csv(path, f"delete it and {make}") if path.exists() else pd.DataFrame({"dataset": []})
     mine = table[table["dataset"] == experiment.dataset]
     if mine.empty:
-        raise FileNotFoundError(f"{path} has nothing of {experiment.dataset}; make it with: make {_target(experiment)}")
+        raise FileNotFoundError(f"{path} has nothing of {experiment.dataset}; {make}")
     return mine.reset_index(drop=True)
 
 
 def _read(experiment: Experiment, parts: list[str]) -> pd.DataFrame:
-    paths = [_file(experiment, part) for part in parts]
+    folder, paths, frames = folder_of(experiment), [_file(experiment, part) for part in parts], []
     for path in paths:
         if not os.path.lexists(path):  # a link that leads nowhere is damage, which reading reports
             raise FileNotFoundError(f"{path} is missing; make it with: make {_target(experiment)}")
     if not paths:
         return records.joined([])
-    folder, remedy, frames = folder_of(experiment), _remedy(experiment), []
-    times = _load(folder / TIMES, _TIMES, remedy)
-    jobs = _load(folder / INDEX, _INDEX, remedy).merge(times, on="key", how="left")
+    jobs = _load(folder / INDEX, experiment).merge(_load(folder / TIMES, experiment), on="key", how="left")
     for path in paths:
-        runs = _load(path, _columns(path), remedy)
-        frame = runs.merge(jobs[jobs["file"] == path.name], on="key", how="left")
-        frames.append(records.complete(frame.reindex(columns=list(records.COLUMNS)), path, remedy))
+        frame = _load(path, experiment).merge(jobs[jobs["file"] == path.name], on="key", how="left")
+        frame = frame.reindex(columns=list(records.COLUMNS))
+        frames.append(records.complete(frame, path, _remedy(experiment)))
     return records.joined(frames)
 
 
+def _load(path: Path, experiment: Experiment) -> pd.DataFrame:
+    remedy = _remedy(experiment)
+    return records.table(checksums.read(path, remedy), _columns(path), path, remedy)
+
+
 def _columns(path: Path) -> tuple[str, ...]:
-    return _CURVE if path.stem.endswith(("-curves", "-betas")) else _RUNS
-
-
-def _load(path: Path, columns: tuple[str, ...], remedy: str) -> pd.DataFrame:
-    """A published table."""
-    return records.table(checksums.read(path, remedy), columns, path, remedy)
-
-
-def _load_if_any(path: Path, columns: tuple[str, ...], remedy: str) -> pd.DataFrame:
-    """A published table; no rows where there is none."""
-    try:
-        return _load(path, columns, remedy)
-    except FileNotFoundError:
-        return pd.DataFrame(columns=list(columns))
+    of_curve = path.stem.endswith(("-curves", "-betas"))
+    return {INDEX: _INDEX, TIMES: _TIMES}.get(path.name, _CURVE if of_curve else _RUNS)
 
 
 def _write(path: Path, frame: pd.DataFrame) -> None:

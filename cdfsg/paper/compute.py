@@ -1,10 +1,10 @@
 """From one job to its record: run its lanes and evaluate them exactly; `cdfsg.paper.run` carries jobs out."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable
+from dataclasses import asdict
 from functools import lru_cache
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from cdfsg.linalg import Array
 from cdfsg.merits import make_merit
 from cdfsg.paper import records
 from cdfsg.paper.experiments import Job
-from cdfsg.paper.protocols import DIVERGED_FEA
+from cdfsg.paper.protocols import DIVERGED_FEA, Protocol
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS, Solver
 from cdfsg.solvers.engine import State, every_lane, initial_points, run
@@ -48,66 +48,77 @@ def eigenvalues_of(dataset: str, centred: bool = True) -> Array:
     )
 
 
-def solver_of(job: Job) -> Solver:
-    """The solver of a job with its fixed parameters."""
-    return make_solver(job.solver, job.protocol.beta, dict(job.protocol.constants))
-
-
-def make_solver(name: str, beta: float, constants: Mapping[str, Any] = MappingProxyType({})) -> Solver:
-    """Solver by name; `beta` goes to those that have a penalty parameter."""
+def make_solver(name: str, protocol: Protocol) -> Solver:
+    """Solver by name, with the protocol's `beta` where it has a penalty parameter, and its constants."""
     kind = SOLVERS[name]
-    return kind(**({"beta": beta} if hasattr(kind, "beta") else {}), **constants)
+    beta = {"beta": protocol.beta} if hasattr(kind, "beta") else {}
+    return kind(**beta, **dict(protocol.constants))
 
 
 def compute(job: Job) -> pd.DataFrame:
-    """Run a job and evaluate each of its runs exactly (in float64, on the full data); the result is its record."""
-    views = views_of(job.dataset, job.protocol.centred)
-    solver = solver_of(job)
-    problem = _problem(job, views)
-    settings = np.array([setting for _ in job.starts for setting in job.settings])
-    curve = _Curve(job, len(solver.epochs), views.n_samples // job.batch_size) if job.trace_points else None
+    """Run a job and evaluate each of its runs exactly (in float64, on the full data): its record."""
+    protocol = job.protocol
+    views = views_of(job.dataset, protocol.centred)
+    solver = make_solver(job.solver, protocol)
+    steps = views.n_samples // job.batch_size
+    curve = Curve(job.trace_points, steps, len(solver.epochs), job.lanes) if job.trace_points else None
+    settings = np.tile(job.settings, (len(job.starts), 1))
     result = run(
         solver,
-        problem,
+        SampledGCCA(views.sizes, make_merit(job.merit, protocol.mu)),
         views,
         np.repeat(initial_points(solver, views.n_features, job.p, job.starts), len(job.settings), axis=0),
         dict(zip(solver.settings, settings.T, strict=True)),
         job.batch_size,
         job.order,
-        shared=job.protocol.shared,
+        shared=protocol.shared,
         callback=curve,
     )
     if curve:
-        parts = [evaluate(job, solver, views, X, ended=False).assign(samples=at) for at, X in curve.points()]
+        points = [(at, evaluate(job, solver, views, X, ended=False)) for at, X, _ in curve.points()]
     else:
-        last = evaluate(job, solver, views, result.X, result.tracker)
-        parts = [last.assign(samples=result.steps * job.batch_size)]
+        points = [(steps, evaluate(job, solver, views, result.X, result.tracker))]
     lanes = pd.DataFrame(settings, columns=list(solver.settings)).assign(
         start=np.repeat(job.starts, len(job.settings)), stopped_at=result.stopped_at
     )
-    frame = pd.concat([pd.concat([lanes, part], axis=1) for part in parts], ignore_index=True)
-    return _complete(frame, job, views, result.seconds)
+    frame = pd.concat(
+        [pd.concat([lanes, part], axis=1).assign(samples=at * job.batch_size) for at, part in points],
+        ignore_index=True,
+    )
+    numbers = frame.select_dtypes("float").columns
+    frame[numbers] = frame[numbers].map("{:.8g}".format).astype(float)  # beyond is rounding of single precision
+    frame = frame.assign(
+        **{name: getattr(job, name) for name in ("dataset", "merit", "batch_size", "p", "solver", "role", "variant")},
+        beta=protocol.beta, order=np.nan if job.order is None else job.order, lanes=job.lanes,
+        seconds=result.seconds, provenance=views.provenance.kind, key=key_of(job),
+    )  # fmt: skip
+    # A column that a record does not know comes last, and is refused when the record is written.
+    return frame.reindex(columns=list(dict.fromkeys([*records.COLUMNS, *frame])))
 
 
-class _Curve:
-    """A callback that keeps the iterates at evenly spaced steps of the last pass, and at the start."""
+class Curve:
+    """A callback that keeps the start, and evenly spaced steps of the last pass, up to step `end` of it if given.
 
-    def __init__(self, job: Job, passes: int, steps: int) -> None:
-        points = sorted({round(k * steps / job.trace_points) for k in range(job.trace_points + 1)})
-        self._step_of = {at * job.batch_size: at and at + (passes - 1) * steps for at in points}
-        self._kept: dict[int, Array] = {}
+    Of each it keeps the iterates, and the trackers or else the minibatches' ``X'MX``.
+    """
+
+    def __init__(self, points: int, steps: int, passes: int, lanes: int, end: int = 0) -> None:
+        at = sorted({round(k * (end or steps) / points) for k in range(points + 1)})
+        self._step_of = {step: step and step + (passes - 1) * steps for step in at}
+        self._kept: dict[int, tuple[Array, Array]] = {}
         self._wanted = set(self._step_of.values())
-        self._lanes = job.lanes
+        self._lanes = lanes
 
     def __call__(self, step: int, state: State) -> None:
-        """Keep the iterates of all lanes, NaN in those that were stopped."""
+        """Keep the arrays of all lanes, NaN in those that were stopped."""
         if step in self._wanted:
-            self._kept[step] = every_lane(state.X, state.lanes, self._lanes)
+            X, Y = (every_lane(a, state.lanes, self._lanes) for a in (state.X, getattr(state, "Y", state.C)))
+            self._kept[step] = X, Y
 
-    def points(self) -> list[tuple[int, Array]]:
-        """(samples seen, iterates); a step that the lanes did not reach has NaN."""
-        nothing = np.full_like(self._kept[0], np.nan)
-        return [(samples, self._kept.get(step, nothing)) for samples, step in self._step_of.items()]
+    def points(self) -> list[tuple[int, Array, Array]]:
+        """(step of the pass, iterates, estimates); NaN at a step that the lanes did not reach."""
+        X, Y = (np.full_like(array, np.nan) for array in self._kept[0])
+        return [(at, *self._kept.get(step, (X, Y))) for at, step in self._step_of.items()]
 
 
 def evaluate(
@@ -130,8 +141,10 @@ def evaluate(
     columns: dict[str, Array] = {"status": np.where(finite, "done", "diverged")}
     factors = {"": np.broadcast_to(np.eye(job.p), metrics.constraint(K).shape)}
     if ended and solver.joint_constraint:
-        approximate = tracker if tracker is not None else _minibatch_constraint(job, views, X)
-        factors["_post"] = metrics.orthogonalise(approximate)[0]
+        if tracker is None:
+            problem = SampledGCCA(views.sizes, merit)
+            tracker = minibatch_constraint(problem, views, job.batch_size, job.order, X)
+        factors["_post"] = metrics.orthogonalise(tracker)[0]
         factors["_orth"] = metrics.orthogonalise(metrics.constraint(K))[0]
     for suffix, factor in factors.items():
         form = metrics.congruence(K, factor)
@@ -155,13 +168,24 @@ def evaluate(
     return pd.DataFrame(columns).assign(bound=bound)
 
 
+def minibatch_constraint(problem: SampledGCCA, views: Views, batch_size: int, order: int | None, X: Array) -> Array:
+    """``X' M^ X`` in float64 on one random minibatch, for solvers that track nothing."""
+    Z = next(views.batches(batch_size, None if order is None else [order, 3], np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
+        return problem.constraint(problem.scores(Z[None], X.astype(np.float64))[0])
+
+
 def key_of(job: Job) -> str:
-    """Content key of a job on the data as they are on this machine, sixteen hex digits."""
-    return records.content_key(job, *origin(job))
+    """Key of a job's content and `origin`, sixteen hex digits."""
+    settings = asdict(job)
+    changed = {name: value for name, value in settings.pop("protocol").items() if value != getattr(Protocol(), name)}
+    # A choice that is added to the protocol later leaves the keys of the others as they are.
+    content = json.dumps([settings, changed, DIVERGED_FEA, *origin(job)], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def origin(job: Job) -> tuple[str, str]:
-    """What a job's numbers come from besides its settings, in words that two machines can compare: code and data."""
+    """The code and the data of a job's numbers, in words that two machines can compare."""
     code = f"numerics {NUMERICS}, {job.solver} {SOLVERS[job.solver].version}"
     return code, data_key(views_of(job.dataset, job.protocol.centred))
 
@@ -174,31 +198,3 @@ def data_key(views: Views) -> str:
 def _kept(what: str, views: Views, make: Callable[[Views], Array]) -> Array:
     key = hashlib.sha256(f"{data_key(views)} {NUMERICS}".encode()).hexdigest()[:16]
     return kept_array(KEPT / f"{views.name}-{what}-{key}.npy", lambda: make(views))
-
-
-def _problem(job: Job, views: Views) -> SampledGCCA:
-    return SampledGCCA(views.sizes, make_merit(job.merit, job.protocol.mu))
-
-
-def _minibatch_constraint(job: Job, views: Views, X: Array) -> Array:
-    """``X' M^ X`` on one random minibatch, for the solvers that track nothing."""
-    seed = None if job.order is None else [job.order, 3]
-    Z = next(views.batches(job.batch_size, seed, np.float64))
-    problem = _problem(job, views)
-    with np.errstate(over="ignore", invalid="ignore"):  # a lane may have diverged
-        return problem.constraint(problem.scores(Z[None], X.astype(np.float64))[0])
-
-
-def _complete(frame: pd.DataFrame, job: Job, views: Views, seconds: float) -> pd.DataFrame:
-    numbers = frame.select_dtypes("float").columns
-    frame = frame.assign(**{name: records.rounded(frame[name]) for name in numbers})
-    constant = {
-        **{name: getattr(job, name) for name in ("dataset", "merit", "batch_size", "p", "solver", "role", "variant")},
-        "beta": job.protocol.beta, "order": np.nan if job.order is None else job.order, "lanes": job.lanes,
-        "seconds": seconds, "provenance": views.provenance.kind, "key": key_of(job),
-    }  # fmt: skip
-    frame = frame.assign(**constant)
-    unknown = sorted(set(frame) - set(records.COLUMNS))
-    if unknown:
-        raise ValueError(f"{unknown} are no columns of a record; add them to COLUMNS (and SETTINGS) in records.py")
-    return frame.reindex(columns=list(records.COLUMNS))

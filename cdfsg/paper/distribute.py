@@ -7,13 +7,12 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed, parallel_config
-from joblib._dask import DaskDistributedBackend
+from joblib import Parallel, delayed
 
 from cdfsg.paper.experiments import Job
 
@@ -21,27 +20,48 @@ _PATIENCE = 10
 """Seconds to wait for an answer of the scheduler, and then for its first worker."""
 
 R = TypeVar("R")
+Workers = Any
+"""A number of processes of this machine, or a `distributed.Client`."""
 
 
-def each(compute: Callable[[Job, str], R], tasks: Sequence[tuple[Job, str]], processes: int) -> Iterator[R]:
-    """Results of ``compute(*task)`` as they are finished, by that many processes or, within `cluster`, its workers."""
-    if tasks:
-        # All are handed over at once, so that workers that join a cluster later find some left.
-        parallel = Parallel(
-            n_jobs=min(processes, len(tasks)), return_as="generator_unordered", batch_size=1, pre_dispatch="all",
+def each(compute: Callable[..., R], tasks: Sequence[tuple[Job, Any]], workers: Workers) -> Iterator[R]:
+    """Results of ``compute(*task)`` as they are finished."""
+    if not tasks:
+        return
+    if isinstance(workers, int):
+        yield from Parallel(
+            n_jobs=min(workers, len(tasks)), return_as="generator_unordered", batch_size=1, pre_dispatch="all",
             temp_folder=tempfile.gettempdir(),  # never used; by default an empty one is made, and a kill leaves it
-        )  # fmt: skip
-        yield from parallel(delayed(compute)(*task) for task in tasks)
+        )(delayed(compute)(*task) for task in tasks)  # fmt: skip
+        return
+    from distributed import as_completed
+
+    # All are submitted at once, so that workers that join the cluster later find some left.
+    futures = {workers.submit(compute, *task, pure=False): task[0] for task in tasks}
+    for future in as_completed(list(futures), loop=workers.loop):
+        try:
+            result = future.result()
+        except CancelledError as error:
+            raise ValueError(
+                "the connection to the Dask scheduler was lost; start it again, and the same command goes on from here"
+            ) from error
+        except (ValueError, MemoryError):  # of the job, which it names
+            raise
+        except Exception as error:
+            job = futures[future].describe()
+            raise ValueError(f"{job}: given up by Dask ({type(error).__name__}: {error})") from error
+        del futures[future]  # for the worker to forget it
+        yield result
 
 
 @contextmanager
-def cluster(address: str | None) -> Iterator[None]:
-    """Let `each` use the Dask cluster at `address`, such as ``host:8786``; None stands for this machine's processes."""
+def cluster(address: str | None, processes: int) -> Iterator[Workers]:
+    """The workers of the Dask cluster at `address`, such as ``host:8786``; without one, processes of this machine."""
     if address is None:
-        yield
+        yield processes
         return
-    with _connected(address) as client, parallel_config(backend=_Workers(client=client)):
-        yield
+    with _connected(address) as client:
+        yield client
 
 
 def _connected(address: str) -> Any:
@@ -89,61 +109,20 @@ async def _kind_at(address: str) -> str:
     return str(identity["type"])
 
 
-class _Workers(DaskDistributedBackend):  # type: ignore[misc]
-    """joblib's backend for Dask, mended where a run of hours would go elsewhere, hang, or end without a word."""
-
-    def effective_n_jobs(self, n_jobs: int) -> int:
-        """At least 2, as joblib takes 1 to mean that nothing needs to be handed to a worker."""
-        return max(2, int(super().effective_n_jobs(n_jobs)))
-
-    def submit(self, func: Any, callback: Callable[[Any], None]) -> Any:
-        """Hand a task over; if Dask gives it up, tell joblib, which would wait for it for ever."""
-        future = super().submit(func, callback)
-
-        def tell(done: Any) -> None:
-            error = done.exception()
-            if error is not None:
-                [(_, (job, _), _)] = func.items
-                callback(ValueError(f"{job.describe()}: given up by Dask ({type(error).__name__}: {error})"))
-
-        future.add_done_callback(tell)
-        return future
-
-    def retrieve_result_callback(self, out: Any) -> Any:
-        """Results of a task; it has none if the scheduler is gone."""
-        if isinstance(out, CancelledError):
-            raise ValueError(
-                "the connection to the Dask scheduler was lost; start it again, and the same command goes on from here"
-            ) from out
-        return super().retrieve_result_callback(out)
-
-
-class Progress:
-    """Lines that read well in a log: what is done, how long it took, how long it will take."""
-
-    def __init__(self, missing: Sequence[Job], total: int) -> None:
-        self.missing = len(missing)
-        self.cost = sum(job.cost for job in missing)
-        self.began = self.spoke = time.monotonic()
-        self.done = 0
-        self.spent = 0.0
-        if missing:
-            kept = total - self.missing
-            print(f"{self.missing} of {total} jobs to run" + (f", {kept} kept" if kept else ""),
-                  file=sys.stderr, flush=True)  # fmt: skip
-
-    def report(self, job: Job, seconds: float) -> None:
-        """Say that a job is done, if the last line is two seconds old or it is the last job."""
-        self.done += 1
-        self.spent += job.cost
+def progress(results: Iterable[tuple[Job, R, float]], jobs: Sequence[Job], total: int) -> Iterator[tuple[Job, R]]:
+    """Results of `jobs`, of `total` in all; tells on stderr in whole lines how many are done and what is left."""
+    if jobs:
+        kept = f", {total - len(jobs)} kept" * (total > len(jobs))
+        print(f"{len(jobs)} of {total} jobs to run{kept}", file=sys.stderr, flush=True)
+    began = told = time.monotonic()
+    left = cost = sum(job.cost for job in jobs)
+    for number, (job, result, seconds) in enumerate(results, start=1):
+        yield job, result
+        left -= job.cost
         now = time.monotonic()
-        if now - self.spoke < 2 and self.done < self.missing:
-            return
-        self.spoke, elapsed = now, now - self.began
-        left = max(0.0, elapsed * (self.cost - self.spent) / self.spent)
-        print(
-            f"[{self.done:3d}/{self.missing}] {elapsed:4.0f} s, about {left:3.0f} s left: "
-            f"{job.describe()}, {seconds:.1f} s",
-            file=sys.stderr,
-            flush=True,
-        )
+        if now - told < 2 and number < len(jobs):
+            continue
+        told, elapsed = now, now - began
+        rest = max(0.0, elapsed * left / (cost - left))
+        print(f"[{number:3d}/{len(jobs)}] {elapsed:4.0f} s, about {rest:3.0f} s left: {job.describe()}, {seconds:.1f} s",
+              file=sys.stderr, flush=True)  # fmt: skip

@@ -9,8 +9,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from cdfsg import checksums, metrics
-from cdfsg.datasets.download import say
-from cdfsg.files import Damaged
+from cdfsg.files import Damaged, say
 from cdfsg.merits import Identity
 from cdfsg.paper.compute import NUMERICS, data_key, eigenvalues_of, views_of
 
@@ -28,20 +27,17 @@ def solve(dataset: str, ps: Sequence[int]) -> pd.DataFrame:
         middle = time.perf_counter()
         X = metrics.minimiser(covariance, views.sizes, max(ps))
         end = time.perf_counter()
-    rows = []
-    attainable = eigenvalues_of(dataset)
-    for p in ps:
-        K = metrics.cross_moments(X[None, :, :p], covariance, views.sizes)
-        pcc = metrics.tcc(K)[0] / attainable[:p].sum() if views.n_views == 2 else np.nan
-        rows.append(
-            {
-                "dataset": dataset, "p": p, "fval": metrics.objective(K, Identity())[0],
-                "fea": metrics.feasibility(K)[0], "pcc": pcc,
-                "seconds_covariance": middle - began, "seconds_eigen": end - middle, "seconds": end - began,
-                "provenance": views.provenance.kind, "of": data_and_code(dataset),
-            }
-        )  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    found = {p: metrics.cross_moments(X[None, :, :p], covariance, views.sizes) for p in ps}
+    total = eigenvalues_of(dataset)
+    return pd.DataFrame(
+        {
+            "dataset": dataset, "p": p, "fval": metrics.objective(K, Identity())[0], "fea": metrics.feasibility(K)[0],
+            "pcc": metrics.tcc(K)[0] / total[:p].sum() if views.n_views == 2 else np.nan,
+            "seconds_covariance": middle - began, "seconds_eigen": end - middle, "seconds": end - began,
+            "provenance": views.provenance.kind, "of": data_and_code(dataset),
+        }
+        for p, K in found.items()
+    )  # fmt: skip
 
 
 def data_and_code(dataset: str) -> str:
@@ -51,20 +47,15 @@ def data_and_code(dataset: str) -> str:
 
 def update(path: Path, dataset: str, ps: Sequence[int]) -> None:
     """Solve a data set and replace its rows in the file `path`, unless they are there and of these data and code."""
-    kept = _kept(path)
-    mine = kept[(kept["dataset"] == dataset) & kept["p"].isin(ps) & (kept["of"] == data_and_code(dataset))]
-    if len(mine) == len(ps):
-        return
-    frames = [part for part in (kept[kept["dataset"] != dataset], solve(dataset, ps)) if len(part)]
-    table = pd.concat(frames, ignore_index=True).sort_values(["dataset", "p"])
-    checksums.write(path, table.to_csv(index=False, lineterminator="\n"))
-
-
-def _kept(path: Path) -> pd.DataFrame:
+    kept = pd.DataFrame(columns=list(COLUMNS))
     try:
-        return checksums.read_csv(path, "it is made anew")
-    except FileNotFoundError:
-        pass
+        kept = checksums.read_csv(path, "it is made anew")
     except Damaged as error:
         say(str(error))
-    return pd.DataFrame(columns=list(COLUMNS))
+    except FileNotFoundError:
+        pass
+    mine = kept[(kept["dataset"] == dataset) & kept["p"].isin(ps) & (kept["of"] == data_and_code(dataset))]
+    if len(mine) < len(ps):
+        frames = [part for part in (kept[kept["dataset"] != dataset], solve(dataset, ps)) if len(part)]
+        table = pd.concat(frames, ignore_index=True).sort_values(["dataset", "p"])
+        checksums.write(path, table.to_csv(index=False, lineterminator="\n"))

@@ -1,20 +1,12 @@
-"""Run records: their schema, content keys and files.
+"""Run records: their schema and their files, of which the cache has a sealed one per job, named by its key."""
 
-A job's record in the cache is one sealed CSV file named by its content key.
-"""
-
-import hashlib
 import io
-import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
 from cdfsg.files import Damaged, read_sealed, write_sealed
-from cdfsg.paper.experiments import Job
-from cdfsg.paper.protocols import DIVERGED_FEA, Protocol
 from cdfsg.solvers import SOLVERS
 
 SETTINGS = tuple(dict.fromkeys(name for solver in SOLVERS.values() for name in solver.settings))
@@ -42,69 +34,44 @@ _TEXT = {"dataset", "merit", "solver", "role", "variant", "status", "provenance"
 _ONE_ROW = ["key", "samples", "start", *SETTINGS]
 
 
-def content_key(job: Job, code: str, data: str) -> str:
-    """Sixteen hex digits that name a job's record; `code` and `data` are words that tell any two apart."""
-    settings = asdict(job)
-    changed = {name: value for name, value in settings.pop("protocol").items() if value != getattr(Protocol(), name)}
-    # A choice that is added to the protocol later leaves the keys of the others as they are.
-    content = json.dumps([settings, changed, DIVERGED_FEA, code, data], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
-
-
-def rounded(numbers: pd.Series) -> pd.Series:
-    """Numbers to eight significant digits: what is behind them is rounding of single precision."""
-    return numbers.map("{:.8g}".format).astype(float)
-
-
 def write(frame: pd.DataFrame, path: Path) -> None:
-    """Write the record of a job as sealed CSV."""
-    require_columns(frame)
-    write_sealed(path, frame.to_csv(index=False, lineterminator="\n"))
-
-
-def require_columns(frame: pd.DataFrame) -> None:
-    """Raise ValueError unless the columns are `COLUMNS`."""
+    """Write the record of a job as sealed CSV; ValueError unless its columns are `COLUMNS`."""
     if tuple(frame.columns) != COLUMNS:
-        odd = set(frame.columns).symmetric_difference(COLUMNS)
-        raise ValueError(f"records need exactly the columns of the schema in order; differing: {sorted(odd)}")
+        odd = sorted(set(frame.columns).symmetric_difference(COLUMNS))
+        raise ValueError(f"a record has the columns COLUMNS in order; differing: {odd}; see cdfsg/paper/records.py")
+    write_sealed(path, frame.to_csv(index=False, lineterminator="\n"))
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
     """Read and join the records of jobs; an empty frame with the schema's columns where there is none."""
-    frames, remedy = [], "delete it and run again"
-    for path in paths:
-        try:
-            frames.append(complete(table(read_sealed(path, remedy), COLUMNS, path, remedy), path, remedy))
-        except FileNotFoundError as error:
-            raise Damaged(f"{path} is not a readable record ({error}); {remedy}") from error
-    return joined(frames)
+    remedy = "delete it and run again"
+    return joined(complete(table(read_sealed(path, remedy), COLUMNS, path, remedy), path, remedy) for path in paths)
 
 
 def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Records joined; those without rows have no types, and would take them from the others."""
+    """Records joined, without the empty ones, which have no types."""
     some = [frame for frame in frames if len(frame)]
     return pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=list(COLUMNS))
 
 
 def table(data: bytes, columns: tuple[str, ...], path: Path, remedy: str) -> pd.DataFrame:
-    """A table of some of the schema's columns; those of settings may be missing, as of solvers that came later."""
+    """A table with these columns; settings may be missing, as those of solvers that came later."""
     try:
         frame = pd.read_csv(io.BytesIO(data), dtype={"key": str})  # a key can look like a number
     except ValueError as error:
         raise Damaged(f"{path} is not a readable record ({error}); {remedy}") from error
     if tuple(frame.columns) != tuple(name for name in columns if name in frame or name not in SETTINGS):
-        foreign = [name for name in frame if name not in columns]
-        missing = [name for name in columns if name not in frame and name not in SETTINGS]
-        words = [f"without {', '.join(missing)}"] if missing else []
-        if foreign:
-            words.append(f"with {', '.join(foreign)}, which this version does not know: it may be of a later one")
-        odd = f" ({'; '.join(words) or 'in another order'})"
-        raise Damaged(f"{path} does not have the columns of a record{odd}; {remedy}")
+        missing = ", ".join(name for name in columns if name not in frame and name not in SETTINGS)
+        foreign = ", ".join(name for name in frame if name not in columns)
+        odd = [f"without {missing}"] * bool(missing)
+        odd += [f"with {foreign}, which this version does not know: it may be of a later one"] * bool(foreign)
+        odd = odd or ["in another order"]
+        raise Damaged(f"{path} does not have the columns of a record ({'; '.join(odd)}); {remedy}")
     return frame.reindex(columns=list(columns))
 
 
 def complete(frame: pd.DataFrame, path: Path, remedy: str) -> pd.DataFrame:
-    """The records, if every job has all its lanes at each of its points once, and numbers where they belong."""
+    """The records; `Damaged` unless every job has all its lanes at each point once, and numbers where they belong."""
     numbers = frame.drop(columns=[name for name in frame if name in _TEXT])
     points = frame.groupby(["key", "samples"])["lanes"].agg(["size", "min", "max"])
     if (

@@ -9,62 +9,58 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from cdfsg.datasets import DownloadError
-from cdfsg.datasets.download import say
-from cdfsg.files import Damaged, read_sealed
+from cdfsg.files import Damaged, read_sealed, say
 from cdfsg.paper import distribute, records
 from cdfsg.paper.compute import compute, key_of, origin
+from cdfsg.paper.distribute import Workers
 from cdfsg.paper.experiments import Experiment, Job
 from cdfsg.paper.select import plan
 
 
-def run_experiment(experiment: Experiment, folder: Path, processes: int) -> dict[str, pd.DataFrame]:
+def run_experiment(experiment: Experiment, folder: Path, workers: Workers) -> dict[str, pd.DataFrame]:
     """The records of an experiment by part: the stages that need no selection, then the others at what it gives."""
-    first = {part: run_jobs(experiment.jobs(part=part), folder, processes) for part in experiment.parts}
+    first = {part: run_jobs(experiment.jobs(part=part), folder, workers) for part in experiment.parts}
     chosen = plan(experiment, records.joined(first.values()))
     found = {}
     for part in experiment.parts:
         jobs = experiment.jobs(chosen, part)
         # Timing runs come last, so that nothing else competes with them than another timing run.
         timed = [job for job in jobs if job.role == "timing"]
-        others = run_jobs([job for job in jobs if job.role != "timing"], folder, processes)
-        found[part] = records.joined([others, run_jobs(timed, folder, processes)])
+        others = run_jobs([job for job in jobs if job.role != "timing"], folder, workers)
+        found[part] = records.joined([others, run_jobs(timed, folder, workers)])
     return found
 
 
-def run_jobs(jobs: Sequence[Job], folder: Path, processes: int) -> pd.DataFrame:
-    """Run what is missing of `jobs`, or damaged, and return all their records; a kill loses those under way alone."""
-    paths = {job: folder / f"{key_of(job)}.csv" for job in jobs}
-    missing = sorted((job for job in jobs if not _is_kept(paths[job])), key=lambda job: -job.cost)
-    progress = distribute.Progress(missing, len(jobs))
-    tasks = [(job, _origin(job)) for job in missing]
-    for job, frame, seconds in distribute.each(compute_alone, tasks, processes):
+def run_jobs(jobs: Sequence[Job], folder: Path, workers: Workers) -> pd.DataFrame:
+    """Run the jobs whose record is missing or damaged, and return all records; a kill loses only what is under way."""
+    paths, missing = {job: folder / f"{key_of(job)}.csv" for job in jobs}, []
+    for job, path in paths.items():
+        try:
+            read_sealed(path, "its job is run again")
+        except (FileNotFoundError, Damaged) as error:
+            missing.append(job)
+            if isinstance(error, Damaged):
+                say(str(error))
+    missing.sort(key=lambda job: -job.cost)
+    tasks = [(job, (*origin(job), key_of(job))) for job in missing]
+    results = distribute.each(compute_alone, tasks, workers)
+    for job, frame in distribute.progress(results, missing, len(jobs)):
         records.write(frame, paths[job])
-        progress.report(job, seconds)
     return records.read(paths.values())
 
 
-def _is_kept(path: Path) -> bool:
-    """Whether the record of a job is there undamaged; damage is told."""
-    try:
-        read_sealed(path, "its job is run again")
-    except FileNotFoundError:
-        return False
-    except Damaged as error:
-        say(str(error))
-        return False
-    return True
-
-
-def compute_alone(job: Job, asked: str) -> tuple[Job, pd.DataFrame, float]:
+def compute_alone(job: Job, asked: tuple[str, ...]) -> tuple[Job, pd.DataFrame, float]:
     """Compute a job of the code and data `asked` for, maybe on another machine; with its seconds in all."""
     began = time.perf_counter()
     # Independent jobs on one BLAS thread each beat threads inside small products.
     with threadpool_limits(1):
         try:
-            if _origin(job) != asked:
+            here = (*origin(job), key_of(job))
+            if here != asked:
                 raise ValueError(
-                    f"the worker {platform.node()} has {_origin(job)}, but the process that asked has {asked}; "
-                    "give both the same version of cdfsg and the same data files, and start the worker anew"
+                    f"the worker {platform.node()} has {', '.join(here)}, but the process that asked has "
+                    f"{', '.join(asked)}; give both the same version of cdfsg and the same data files, "
+                    "and start the worker anew"
                 )
             frame = compute(job)
         except (ValueError, OSError, DownloadError) as error:
@@ -72,8 +68,3 @@ def compute_alone(job: Job, asked: str) -> tuple[Job, pd.DataFrame, float]:
         except MemoryError as error:
             raise MemoryError(f"{job.describe()}: {error}") from error
     return job, frame, time.perf_counter() - began
-
-
-def _origin(job: Job) -> str:
-    code, data = origin(job)
-    return f"{code}, data {data}, key {key_of(job)}"

@@ -107,21 +107,20 @@ def test_a_worker_that_is_killed_loses_nothing_and_the_records_are_those_of_this
     processes = {process.pid: process for process in (workers(), workers())}
     lost = []
 
-    def kill(progress, job, seconds):
+    def kill(frame, path):
+        plain(frame, path)
         if not lost:
             with Client(scheduler, set_as_default=False) as client:
                 under_way = client.processing()
                 victim = max(under_way, key=lambda worker: len(under_way[worker]))
                 lost.extend(under_way[victim])
                 end(processes[client.run(os.getpid)[victim]])
-        plain(progress, job, seconds)
 
-    plain = distribute.Progress.report
-    monkeypatch.setattr(distribute.Progress, "report", kill)
-    with distribute.cluster(scheduler):
-        found = run_jobs(JOBS, tmp_path / "cluster", 1)
+    plain = records.write
+    monkeypatch.setattr(records, "write", kill)
+    with distribute.cluster(scheduler, 1) as client:
+        found = run_jobs(JOBS, tmp_path / "cluster", client)
     assert lost and sum(process.poll() is None for process in processes.values()) == 1
-    monkeypatch.setattr(distribute.Progress, "report", plain)
     assert_same(found, run_jobs(JOBS, tmp_path / "here", 1))
     names = sorted(f"{key_of(job)}.csv" for job in JOBS)
     assert sorted(os.listdir(tmp_path / "cluster")) == names
@@ -135,16 +134,17 @@ def test_the_blocks_are_computed_by_the_worker_even_if_it_is_the_only_one_and_ar
 
     workers()
     monkeypatch.setattr(run, "compute", not_here)
-    with distribute.cluster(scheduler):
-        assert len(run_jobs(JOBS[:2], tmp_path / "runs", 1)) == 2 * JOB.lanes
+    with distribute.cluster(scheduler, 1) as client:
+        assert len(run_jobs(JOBS[:2], tmp_path / "runs", client)) == 2 * JOB.lanes
     assert len(os.listdir(tmp_path / "runs")) == 2
 
 
 def test_a_block_that_fails_on_a_worker_is_named(scheduler, workers, tmp_path):
     workers()
     bad = replace(JOB, solver="Landing", settings=((-1.0, 1.0),))
-    with distribute.cluster(scheduler), pytest.raises(ValueError, match="p=2 Landing reported/grid.*positive values"):
-        run_jobs([bad], tmp_path, 1)
+    words = "p=2 Landing reported/grid.*positive values"
+    with distribute.cluster(scheduler, 1) as client, pytest.raises(ValueError, match=words):
+        run_jobs([bad], tmp_path, client)
 
 
 def test_a_worker_with_other_numerics_is_refused_and_leaves_no_record(scheduler, workers, tmp_path):
@@ -153,14 +153,14 @@ def test_a_worker_with_other_numerics_is_refused_and_leaves_no_record(scheduler,
         file.write("NUMERICS += 1\n")
     workers(package=tmp_path / "other")
     words = r"^synthetic .*CDFSG reported.* has numerics \d+, .*the process that asked has numerics \d+, .*same version"
-    with distribute.cluster(scheduler), pytest.raises(ValueError, match=words):
-        run_jobs([JOB], tmp_path / "runs", 1)
+    with distribute.cluster(scheduler, 1) as client, pytest.raises(ValueError, match=words):
+        run_jobs([JOB], tmp_path / "runs", client)
     assert not (tmp_path / "runs").exists()
 
 
 def test_a_job_on_other_data_than_those_of_the_process_that_asked_is_refused(monkeypatch):
     views = compute.views_of("synthetic")
-    here = run._origin(JOB)
+    here = (*compute.origin(JOB), key_of(JOB))
     other = replace(views, provenance=replace(views.provenance, checksum="sha256:0"))
     monkeypatch.setattr(compute, "views_of", lambda *_: other)
     words = r"has numerics .*'sha256:0'.*the process that asked has numerics .*same data files"
@@ -177,19 +177,21 @@ class Foreign:
 
 def test_a_block_that_dask_gives_up_ends_the_run_with_its_name(scheduler, workers):
     workers()
-    with distribute.cluster(scheduler), pytest.raises(ValueError, match="CDFSG reported.*: given up by Dask"):
-        list(distribute.each(run.compute_alone, [(JOB, Foreign())], 1))
+    words = "CDFSG reported.*: given up by Dask"
+    with distribute.cluster(scheduler, 1) as client, pytest.raises(ValueError, match=words):
+        list(distribute.each(run.compute_alone, [(JOB, Foreign())], client))
 
 
 def test_a_scheduler_that_is_lost_ends_the_run_and_keeps_what_was_finished(tmp_path, monkeypatch):
     (tmp_path / "worker").mkdir()
     process, address = start_scheduler(tmp_path)
     worker = dask(tmp_path / "worker", "worker", address, "--no-nanny", "--nthreads", "1")
-    monkeypatch.setattr(distribute.Progress, "report", lambda *_: end(process))
+    plain = records.write
+    monkeypatch.setattr(records, "write", lambda *record: (plain(*record), end(process)))
     words = "connection to the Dask scheduler was lost; start it again, and the same command goes on"
     try:
-        with pytest.raises(ValueError, match=words), distribute.cluster(address):
-            run_jobs(JOBS, tmp_path / "runs", 1)
+        with pytest.raises(ValueError, match=words), distribute.cluster(address, 1) as client:
+            run_jobs(JOBS, tmp_path / "runs", client)
     finally:
         end(process)
         end(worker)
@@ -200,11 +202,11 @@ def test_a_cluster_without_a_worker_or_with_several_threads_in_one_is_refused_wi
     scheduler, workers, monkeypatch
 ):
     monkeypatch.setattr(distribute, "_PATIENCE", 1)
-    with pytest.raises(ValueError, match=f"no worker; .*dask worker {scheduler}"), distribute.cluster(scheduler):
+    with pytest.raises(ValueError, match=f"no worker; .*dask worker {scheduler}"), distribute.cluster(scheduler, 1):
         pass
     workers("--nthreads", "2")
     words = "several threads: .*: 2}.* --nthreads 1 --nworkers"
-    with pytest.raises(ValueError, match=words), distribute.cluster(scheduler):
+    with pytest.raises(ValueError, match=words), distribute.cluster(scheduler, 1):
         pass
 
 
@@ -220,12 +222,12 @@ def test_the_address_of_something_else_than_a_scheduler_is_told_as_such(schedule
     workers()
     with Client(scheduler, set_as_default=False) as client:
         (worker,) = client.nthreads()
-    with pytest.raises(ValueError, match=rf"no Dask scheduler at '{worker}' \(Worker\)"), distribute.cluster(worker):
+    with pytest.raises(ValueError, match=rf"no Dask scheduler at '{worker}' \(Worker\)"), distribute.cluster(worker, 1):
         pass
     monkeypatch.setattr(distribute, "_PATIENCE", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(ValueError, match="no answer in 0.3 seconds"), distribute.cluster(address):
+        with pytest.raises(ValueError, match="no answer in 0.3 seconds"), distribute.cluster(address, 1):
             pass
 
 

@@ -14,7 +14,7 @@ from cdfsg.datasets import DownloadError
 from cdfsg.files import RECORDS
 from cdfsg.merits import make_merit
 from cdfsg.paper import archive
-from cdfsg.paper.compute import compute, evaluate, key_of, solver_of, views_of
+from cdfsg.paper.compute import compute, evaluate, key_of, make_solver, views_of
 from cdfsg.paper.exact import data_and_code
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.protocols import LANDING_FIXED
@@ -165,7 +165,7 @@ def test_published_runs_of_a_job_are_those_of_a_lane_alone_in_double_precision(
         b for b in experiment.jobs(plan(experiment, published))
         if (b.role, b.batch_size, b.p, b.solver, b.variant) == ("reported", size, 5, solver, variant)
     ]  # fmt: skip
-    method = solver_of(job)
+    method = make_solver(job.solver, job.protocol)
     result = run(
         method,
         SampledGCCA(data.sizes, make_merit(job.merit, job.protocol.mu)),

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from cdfsg.files import read_sealed, write_atomically, write_sealed
-from cdfsg.paper import records
+from cdfsg.paper import compute, records
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.protocols import Protocol
 from tests.paper.fakes import JOB, fake
@@ -88,26 +88,17 @@ def test_a_damaged_record_is_refused_by_its_name_with_the_way_out(stored, damage
         records.read([stored])
 
 
-def test_a_record_that_is_gone_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"gone\.csv is not a readable record"):
-        records.read([tmp_path / "gone.csv"])
-
-
-def test_equal_blocks_on_equal_data_have_the_same_key_of_sixteen_hex_digits():
-    key = records.content_key(JOB, "sha256:00", "code")
-    assert records.content_key(Job(**vars(JOB)), "sha256:00", "code") == key
-    assert len(key) == 16 and int(key, 16) >= 0
-
-
-def test_the_key_changes_with_every_field_of_a_block_and_with_the_data():
+def test_the_key_is_of_every_field_of_a_job_and_of_its_code_and_data(monkeypatch):
     assert set(CHANGED) == {field.name for field in fields(Job)}
     assert set(CHANGED_PROTOCOL) == {field.name for field in fields(Protocol)}
     changed = [replace(JOB, **{name: value}) for name, value in CHANGED.items() if name != "protocol"]
     changed += [replace(JOB, protocol=Protocol(**{name: value})) for name, value in CHANGED_PROTOCOL.items()]
-    keys = [records.content_key(job, "sha256:00", "code") for job in changed]
-    keys += [records.content_key(JOB, "sha256:00", "code"), records.content_key(JOB, "sha256:01", "code")]
-    keys += [records.content_key(JOB, "sha256:00", "other code")]
-    assert len(set(keys)) == len(keys)
+    keys = []
+    for origin in (("code", "data"), ("code", "other data"), ("other code", "data")):
+        monkeypatch.setattr(compute, "origin", lambda job, origin=origin: origin)
+        keys += map(compute.key_of, [JOB, *changed])
+        assert compute.key_of(Job(**vars(JOB))) == compute.key_of(JOB)
+    assert len(set(keys)) == len(keys) and all(len(key) == 16 and int(key, 16) >= 0 for key in keys)
 
 
 def test_a_record_without_the_settings_of_a_solver_that_came_later_is_read_and_one_without_a_metric_is_not(tmp_path):

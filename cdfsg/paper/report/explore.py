@@ -15,8 +15,15 @@ from cdfsg import metrics
 from cdfsg.checks import require_positive
 from cdfsg.linalg import Array, sym
 from cdfsg.merits import make_merit
-from cdfsg.paper.compute import covariance_of, eigenvalues_of, make_solver, views_of
-from cdfsg.paper.protocols import BETA, MU
+from cdfsg.paper.compute import (
+    Curve,
+    covariance_of,
+    eigenvalues_of,
+    make_solver,
+    minibatch_constraint,
+    views_of,
+)
+from cdfsg.paper.protocols import BETA, MU, Protocol
 from cdfsg.paper.report.figures import STYLE, finish, panels
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, SampledGCCA
@@ -67,40 +74,32 @@ def trace(
     views, g = views_of(dataset), make_merit(merit, mu)
     if views.n_views != 2:
         raise ValueError(f"dataset {dataset!r} has {views.n_views} views, but PCC needs two; take digits or mnist")
-    made = make_solver(solver, beta)
-    problem = SampledGCCA(views.sizes, g)
+    made, problem = make_solver(solver, Protocol(beta=beta)), SampledGCCA(views.sizes, g)
     X0 = start * initial_points(made, views.n_features, p, [seed])
     lanes = {name: np.array([value]) for name, value in given.items()}
     steps = len(views.batch_indices(batch_size, None))
-    before = (len(made.epochs) - 1) * steps  # steps of the passes before the last one
 
-    def course(end: int) -> tuple[RunResult, dict[int, tuple[Array, Array]]]:
-        """Run, and keep X and the tracker, if there is one, at steps of the last pass up to `end`."""
-        wanted = sorted({round(k * end / points) for k in range(points + 1)})
-        seen = {step: (np.full_like(X0, np.nan), np.full((1, p, p), np.nan)) for step in wanted}
-
-        def note(number: int, state: Any) -> None:
-            step = number - before if number else 0
-            if step in seen and (step or not number) and len(state.lanes):
-                seen[step] = state.X.copy(), np.copy(getattr(state, "Y", state.C))
-
-        options: dict[str, Any] = {"shared": shared, "dtype": np.float64, "callback": note}
-        return run(made, problem, views, X0, lanes, batch_size, seed, **options), seen
+    def course(end: int) -> tuple[RunResult, Curve]:
+        """Run, and keep points of the last pass up to the step `end`."""
+        curve = Curve(points, steps, len(made.epochs), 1, end)
+        options: dict[str, Any] = {"shared": shared, "dtype": np.float64, "callback": curve}
+        return run(made, problem, views, X0, lanes, batch_size, seed, **options), curve
 
     # One BLAS thread beats several inside products as small as these.
     with threadpool_limits(1):
-        result, seen = course(steps)
-        if (end := int(result.stopped_at[0]) - before) > 0:  # once more, with all points where the run went
-            result, seen = course(end)
-        X, Y = (np.concatenate(arrays) for arrays in zip(*seen.values(), strict=True))
+        result, curve = course(steps)
+        if (end := int(result.stopped_at[0]) - (len(made.epochs) - 1) * steps) > 0:
+            result, curve = course(end)  # once more, with all points where the run went
+        at, *arrays = zip(*curve.points(), strict=True)
+        X, Y = map(np.concatenate, arrays)
         name = "C" if result.tracker is None else "Y"
         if name == "C":
-            Y = problem.constraint(problem.scores(next(views.batches(batch_size, [seed, 3], np.float64))[None], X)[0])
+            Y = minibatch_constraint(problem, views, batch_size, seed, X)
         exact = GCCA(covariance_of(dataset), views.sizes, g)
         K = metrics.cross_moments(X, exact.covariance, views.sizes)
     h = Penalty(exact, exact.M, beta).value
     columns = {
-        "samples": [step * batch_size for step in seen],
+        "samples": [step * batch_size for step in at],
         "pcc": metrics.tcc(K) / eigenvalues_of(dataset)[:p].sum(),
         "fea": metrics.feasibility(K),
         "h": [h(x) for x in X],
