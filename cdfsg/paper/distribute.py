@@ -122,7 +122,7 @@ def progress(results: Iterable[tuple[Job, R, float]], jobs: Sequence[Job], total
         now = time.monotonic()
         if now - told < 2 and number < len(jobs):
             continue
-        told, elapsed = now, now - began
-        rest = max(0.0, elapsed * left / (cost - left))
-        print(f"[{number:3d}/{len(jobs)}] {elapsed:4.0f} s, about {rest:3.0f} s left: {job.describe()}, {seconds:.1f} s",
-              file=sys.stderr, flush=True)  # fmt: skip
+        told, spent = now, now - began
+        rest = max(0.0, spent * left / (cost - left))
+        line = f"[{number:3d}/{len(jobs)}] {spent:4.0f} s, about {rest:3.0f} s left: {job.describe()}, {seconds:.1f} s"
+        print(line, file=sys.stderr, flush=True)

@@ -14,6 +14,7 @@ from cdfsg.linalg import Array
 from cdfsg.merits import Identity
 from cdfsg.paper.compute import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.measure import read_record
 
 NAMES = tuple(dict.fromkeys(experiment.dataset for experiment in EXPERIMENTS.values()))
 PS = sorted({p for experiment in EXPERIMENTS.values() for p in experiment.ps})
@@ -37,34 +38,23 @@ def facts(views: Views, covariance: Array, eigenvalues: Array) -> dict[str, Any]
     """
     spectra = [_spectrum(covariance[view, view]) for view in views.slices]
     direction = metrics.minimiser(covariance, views.sizes, 1)[:, 0]
-    starts = range(0, views.n_samples, _CHUNK)
-    chunks = (np.arange(start, min(start + _CHUNK, views.n_samples)) for start in starts)
+    chunks = np.array_split(np.arange(views.n_samples), -(-views.n_samples // _CHUNK))
     share = np.concatenate([(views.rows(rows, np.float64) @ direction) ** 2 for rows in chunks])
     is_mediamill = views.name == "mediamill"
     labels = views.data[:, views.slices[-1]].sum(dtype=np.float64) if is_mediamill else np.nan
-    top = views.n_views - 1
+    m, n = views.n_views, views.n_features
+    optima = {p: metrics.objective_bound(eigenvalues, p, m, Identity()) for p in PS if p <= n}
     return {
-        "dataset": views.name,
-        "provenance": views.provenance.kind,
-        "source": views.provenance.source,
-        "checksum": views.provenance.checksum,
-        "features": views.n_features,
-        "samples": views.n_samples,
+        "dataset": views.name, "provenance": views.provenance.kind, "source": views.provenance.source,
+        "checksum": views.provenance.checksum, "features": n, "samples": views.n_samples,
         "available": mediamill_files.ROWS if is_mediamill else views.n_samples,
-        "dtype": str(views.data.dtype),
-        "bytes": views.data.nbytes,
-        "scale": views.scale,
+        "dtype": str(views.data.dtype), "bytes": views.data.nbytes, "scale": views.scale,
         "labels_per_sample": float(labels / views.n_samples),
         "condition": max(s[0] for s in spectra) / min(s[-1] for s in spectra),
-        "empty": views.n_features - sum(map(len, spectra)),
-        "largest": float(eigenvalues[0]),
-        "lone_sample": int(share.argmax()),
-        "lone_share": float(share.max() / share.sum()),
-        "perfect": int((eigenvalues >= top * (1 - PERFECT)).sum()),
-        **{
-            f"optimum_{p}": metrics.objective_bound(eigenvalues, p, views.n_views, Identity())
-            for p in PS if p <= views.n_features
-        },
+        "empty": n - sum(map(len, spectra)), "largest": float(eigenvalues[0]),
+        "lone_sample": int(share.argmax()), "lone_share": float(share.max() / share.sum()),
+        "perfect": int((eigenvalues >= (m - 1) * (1 - PERFECT)).sum()),
+        **{f"optimum_{p}": optimum for p, optimum in optima.items()},
     }  # fmt: skip
 
 
@@ -77,17 +67,12 @@ def view_facts(views: Views, covariance: Array) -> list[dict[str, Any]]:
         power = views.scale**2 * np.einsum("rc,rc->", block, block, dtype=np.float64) / block.size
         rows.append(
             {
-                "dataset": views.name,
-                "view": number,
-                "features": block.shape[1],
-                "constant": int((block == block[0]).all(axis=0).sum()),
-                "rank": len(spectrum),
-                "condition": spectrum[0] / spectrum[-1],
-                "zeros": 1 - np.count_nonzero(block) / block.size,
-                "mean": mean,
-                "deviation": np.sqrt(max(power - mean**2, 0)),
+                "dataset": views.name, "view": number, "features": block.shape[1],
+                "constant": int((block == block[0]).all(axis=0).sum()), "rank": len(spectrum),
+                "condition": spectrum[0] / spectrum[-1], "zeros": 1 - np.count_nonzero(block) / block.size,
+                "mean": mean, "deviation": np.sqrt(max(power - mean**2, 0)),
             }
-        )
+        )  # fmt: skip
     return rows
 
 
@@ -132,35 +117,35 @@ def samples(views: Views) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["dataset", "view", "sample", "values"])
 
 
+def tables(name: str) -> dict[str, pd.DataFrame]:
+    """All records of a data set, by the kinds of `FILES`."""
+    views, covariance, eigenvalues = views_of(name), covariance_of(name), eigenvalues_of(name)
+    return {
+        "datasets": pd.DataFrame([facts(views, covariance, eigenvalues)]),
+        "views": pd.DataFrame(view_facts(views, covariance)),
+        "spectra": spectra(views, covariance, eigenvalues),
+        "denominators": denominators(views, covariance),
+        "samples": samples(views),
+    }
+
+
 def publish(folder: Path = RECORDS, names: Iterable[str] = NAMES) -> None:
     """Write the records of some data sets; those of the others stay as they are."""
-    names = tuple(names)
-    made: dict[str, list[pd.DataFrame]] = {kind: [] for kind in FILES}
-    for name in names:
-        views, covariance, eigenvalues = views_of(name), covariance_of(name), eigenvalues_of(name)
-        made["datasets"].append(pd.DataFrame([facts(views, covariance, eigenvalues)]))
-        made["views"].append(pd.DataFrame(view_facts(views, covariance)))
-        made["spectra"].append(spectra(views, covariance, eigenvalues))
-        made["denominators"].append(denominators(views, covariance))
-        made["samples"].append(samples(views))
-    order = {name: place for place, name in enumerate(NAMES)}
-    for kind, frames in made.items():
-        path = folder / FILES[kind]
-        if path.exists() and not set(names) >= set(NAMES):
+    made, place = {name: tables(name) for name in names}, {name: at for at, name in enumerate(NAMES)}
+    for kind, file in FILES.items():
+        path, frames = folder / file, [found[kind] for found in made.values() if len(found[kind])]
+        if path.exists() and not set(made) >= set(NAMES):
             old = checksums.read_csv(path)
-            frames = [old[~old["dataset"].isin(names)], *frames]
+            frames.insert(0, old[~old["dataset"].isin(made)])
         table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
-        table = table.sort_values("dataset", key=lambda column: column.map(order), kind="stable")
+        table = table.sort_values("dataset", key=lambda column: column.map(place), kind="stable")
         # Six digits hold on every machine, which the last ones of an eigenvalue do not.
         checksums.write(path, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
 def read(kind: str) -> pd.DataFrame:
     """The published records of a kind of `FILES`."""
-    path = RECORDS / FILES[kind]
-    if not path.exists():
-        raise FileNotFoundError(f"{path} is missing; make it with: python -m cdfsg run")
-    return checksums.read_csv(path, "make it anew with: python -m cdfsg run")
+    return read_record(RECORDS / FILES[kind])
 
 
 def read_paper_table() -> pd.DataFrame:

@@ -39,12 +39,14 @@ QUALITY = {"pcc": "PCC", "fval": "Fval / bound of feasible points"}
 """What a rule for step sizes maximises, by what a table prints."""
 STYLE = {
     "svg.hashsalt": "cdfsg", "svg.fonttype": "none", "font.size": 9, "figure.dpi": 100, "savefig.dpi": 100,
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],  # an SVG names them at each word
     "axes.spines.top": False, "axes.spines.right": False,
 }  # fmt: skip
 ROUNDOFF = 1e-12  # plotted numbers up to here are zero
 LAST_DIGIT = 1.1e-5  # relative difference of a number of six digits, rounded up and down
 _NUMBER = re.compile(r"(?<![#\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _LONG = re.compile(r"(?<![#\w.-])-?\d+\.\d{3,}(?:e[-+]?\d+)?")
+_UNSEEN = re.compile(r'<metadata>.*?</metadata>| id="[\w.]+_\d+"| transform="rotate\(-0 [^"]*\)"|(?<=\n) +', re.DOTALL)
 _HASH = re.compile(r"\b[a-z][0-9a-f]{10}\b")
 _POINT = 0.011  # in points, the difference of a place rounded to 0.01 up and down
 
@@ -76,8 +78,8 @@ def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURE
 
 
 def compact(svg: str) -> str:
-    """Round the places in an SVG file to hundredths of a point, and write each path on one line."""
-    return _LONG.sub(_round, svg).replace("\nL ", " L ").replace("\nQ ", " Q ").replace("\nz\n", " z ")
+    """Leave out of an SVG file what nobody sees, and round its places to hundredths of a point."""
+    return _LONG.sub(_round, _UNSEEN.sub("", svg)).replace(" \n", " ")
 
 
 def _round(number: re.Match[str]) -> str:

@@ -32,7 +32,7 @@ METADATA = {
 }  # fmt: skip
 """What JupyterLab writes, so that it changes nothing but the last version, and that only where it is another one."""
 INSTANCES = NOTEBOOKS / "instances"  # for other parameters
-COLOURS = 256  # of a stored picture
+COLOURS = 64  # of a stored picture
 ALIKE = 40  # difference of a pixel, of 255, up to which two pictures look the same
 
 
