@@ -1,6 +1,7 @@
 """What the parts of `make bench` share: the clock, the machine, data cut to size, progress, records."""
 
 import platform
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -27,10 +28,9 @@ FLOAT = 4
 
 def machine() -> str:
     """Name of the processor."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    path = Path("/proc/cpuinfo")
+    name = re.search(r"model name\s*: (.*)", path.read_text(encoding="utf-8") if path.exists() else "")
+    return name[1].strip() if name else platform.processor() or platform.machine()
 
 
 def seconds_of(work: Callable[[], object]) -> float:

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import common
 import numpy as np
@@ -59,10 +60,14 @@ class Case:
         return self.views.covariance / self.views.scale**2 / np.outer(self.deviation, self.deviation)
 
     @cached_property
+    def eigenvalues(self) -> Array:
+        """Generalised eigenvalues, in descending order."""
+        return metrics.generalised_eigenvalues(self.correlation, self.views.sizes)
+
+    @cached_property
     def p(self) -> int:
         """Columns: `P`, or as many as the narrowest view has, or as there are correlations."""
-        eigenvalues = metrics.generalised_eigenvalues(self.correlation, self.views.sizes)
-        return min(P, int((eigenvalues > 1e-8).sum()), *self.views.sizes)
+        return min(P, int((self.eigenvalues > 1e-8).sum()), *self.views.sizes)
 
     def share(self, weights: Array, merit: Identity | Huber) -> float:
         """What weights (n, p) of the stored columns capture."""
@@ -70,14 +75,10 @@ class Case:
             return float("nan")
         K = self._moments(weights)
         if merit.name == "identity" and self.views.n_views == 2:
-            return float(metrics.tcc(K)[0] / self._best[: self.p].sum())
+            return float(metrics.tcc(K)[0] / self.eigenvalues[: self.p].sum())
         K = metrics.congruence(K, metrics.orthogonalise(metrics.constraint(K))[0])
         exact = self._moments(metrics.minimiser(self.correlation, self.views.sizes, self.p) / self.deviation[:, None])
         return float(metrics.objective(K, merit)[0] / metrics.objective(exact, merit)[0])
-
-    @cached_property
-    def _best(self) -> Array:
-        return metrics.generalised_eigenvalues(self.correlation, self.views.sizes)
 
     def _moments(self, weights: Array) -> Array:
         return metrics.cross_moments((weights * self.deviation[:, None])[None], self.correlation, self.views.sizes)
@@ -137,8 +138,7 @@ def measured(case: Case) -> list[dict[str, object]]:
     return [row(case, *run, found) for run, found in fits.items()]
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(NamedTuple):
     """One run: the weights (n, p), passes, seconds, and what was warned of."""
 
     weights: Array

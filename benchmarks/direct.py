@@ -11,6 +11,8 @@ extrapolated to the pass, step by step.  A step of the block counts for as many 
 import statistics
 import time
 from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations, product
 
 import common
 import numpy as np
@@ -34,29 +36,21 @@ REPEATS = 5
 DATASETS, COMPARED = ("mnist", "nmnist"), ("CDFSG", "CDFSG-Ada")
 
 
-class DenseMoments:
-    """M_theta and the cross-covariance of a minibatch, each in a dense n-by-n array that is written over."""
+def constraint_matrix(Z: Array, slices: Sequence[slice], out: Array) -> Array:
+    """``M_theta``, the block diagonal of ``Z'Z / l``, written over `out`."""
+    Z = Z * Z.dtype.type(len(Z) ** -0.5)  # cheaper than dividing an n-by-n product
+    for view in slices:
+        out[view, view] = Z[:, view].T @ Z[:, view]
+    return out
 
-    def __init__(self, views: Views, dtype: type) -> None:
-        self._slices = views.slices
-        self._M: Array = np.zeros((views.n_features, views.n_features), dtype)
-        self._S: Array = np.zeros_like(self._M)
 
-    def constraint_matrix(self, Z: Array) -> Array:
-        """``M_theta``: the block diagonal of ``Z'Z / l``."""
-        Z = Z * Z.dtype.type(len(Z) ** -0.5)  # cheaper than dividing an n-by-n product
-        for view in self._slices:
-            self._M[view, view] = Z[:, view].T @ Z[:, view]
-        return self._M
-
-    def cross_covariance(self, Z: Array) -> Array:
-        """``Z'Z / l`` without the block diagonal."""
-        Z = Z * Z.dtype.type(len(Z) ** -0.5)
-        for i, left in enumerate(self._slices):
-            for right in self._slices[i + 1 :]:
-                block = Z[:, left].T @ Z[:, right]
-                self._S[left, right], self._S[right, left] = block, block.T
-        return self._S
+def cross_covariance(Z: Array, slices: Sequence[slice], out: Array) -> Array:
+    """``Z'Z / l`` without the block diagonal, written over `out`."""
+    Z = Z * Z.dtype.type(len(Z) ** -0.5)
+    for left, right in combinations(slices, 2):
+        out[left, right] = Z[:, left].T @ Z[:, right]
+        out[right, left] = out[left, right].T
+    return out
 
 
 def dense_run(
@@ -66,18 +60,19 @@ def dense_run(
     theta, xi = (views.batch_indices(batch_size, [order, stream]) for stream in (0, 1))
     first = next(views.batches(batch_size, [order, 2], dtype))
     began = time.perf_counter()
-    moments, X = DenseMoments(views, dtype), X0.astype(dtype)
-    Y = X.T @ moments.constraint_matrix(first) @ X
+    dense, cross = (np.zeros((views.n_features, views.n_features), dtype) for _ in range(2))
+    X = X0.astype(dtype)
+    Y = X.T @ constraint_matrix(first, views.slices, dense) @ X
     D, B, V = (np.zeros_like(X) for _ in range(3))
     for k in range(steps):
-        M = moments.constraint_matrix(views.rows(theta[k], dtype))
+        M = constraint_matrix(views.rows(theta[k], dtype), views.slices, dense)
         before = X.T @ (M @ X)
         X = X - s2 * (B / np.sqrt(V + solver.epsilon) if isinstance(solver, CDFSGAda) else D)
         MX = M @ X
         C = X.T @ MX
         Y = Y - s2 / s1 * (Y - before) + C - before
         Q = dissolving_factor(Y)
-        G = -2 * (moments.cross_covariance(views.rows(xi[k], dtype)) @ (X @ Q))
+        G = -2 * (cross_covariance(views.rows(xi[k], dtype), views.slices, cross) @ (X @ Q))
         D = G @ Q.T + MX @ multiplier(X.T @ G, Y, solver.beta)
         if isinstance(solver, CDFSGAda):
             V = np.maximum(solver.eta2 * V + (1 - solver.eta2) * D**2, V)
@@ -121,27 +116,21 @@ def measure(solver: str, dataset: str) -> list[dict[str, object]]:
         times[1].append(alone.seconds / alone.steps)
         block = common.run_lanes(solver, [*GRID] * len(REPORTED_STARTS), part, BATCH_SIZE, P)
         times[len(block.stopped_at)].append(block.seconds / lane_steps(block))
-    counts = (1, len(REPORTED_STARTS) * len(GRID))
-    return [row(solver, dataset, name, count, agrees[name], times) for name in DTYPES for count in counts]
-
-
-def row(
-    solver: str, dataset: str, dtype: str, count: int, apart: float, times: dict[object, list[float]]
-) -> dict[str, object]:
-    """One ratio; numerator and denominator of a repeat were measured side by side."""
-    ratios = [slow / fast for slow, fast in zip(times[dtype], times[count], strict=True)]
-    pass_steps = views_of(dataset).n_samples // BATCH_SIZE
-    slow, fast = statistics.median(times[dtype]), statistics.median(times[count])
-    common.say(f"{dataset} {solver} {dtype}, {count} lanes: {statistics.median(ratios):.0f} times as fast")
-    return {
-        "dataset": dataset, "solver": solver, "batch_size": BATCH_SIZE, "p": P, "dtype": dtype, "lanes": count,
-        "ratio": statistics.median(ratios), "ratio_low": min(ratios), "ratio_high": max(ratios),
-        "direct_step_seconds": slow, "engine_step_seconds": fast,
-        "direct_pass_seconds": slow * pass_steps, "engine_pass_seconds": fast * pass_steps,
-        "direct_steps": DIRECT_STEPS[dataset], "engine_steps": pass_steps if count == 1 else BLOCK_STEPS,
-        "pass_steps": pass_steps, "extrapolated": "direct" if count == 1 else "both",
-        "difference": apart, "repeats": REPEATS,
-    }  # fmt: skip
+    rows, pass_steps = [], views.n_samples // BATCH_SIZE
+    for dtype, count in product(DTYPES, (1, len(REPORTED_STARTS) * len(GRID))):
+        ratios = [slow / fast for slow, fast in zip(times[dtype], times[count], strict=True)]
+        ratio, slow, fast = map(statistics.median, (ratios, times[dtype], times[count]))
+        common.say(f"{dataset} {solver} {dtype}, {count} lanes: {ratio:.0f} times as fast")
+        rows.append({
+            "dataset": dataset, "solver": solver, "batch_size": BATCH_SIZE, "p": P, "dtype": dtype, "lanes": count,
+            "ratio": ratio, "ratio_low": min(ratios), "ratio_high": max(ratios),
+            "direct_step_seconds": slow, "engine_step_seconds": fast,
+            "direct_pass_seconds": slow * pass_steps, "engine_pass_seconds": fast * pass_steps,
+            "direct_steps": steps, "engine_steps": pass_steps if count == 1 else BLOCK_STEPS,
+            "pass_steps": pass_steps, "extrapolated": "direct" if count == 1 else "both",
+            "difference": agrees[dtype], "repeats": REPEATS,
+        })  # fmt: skip
+    return rows
 
 
 def main() -> None:

@@ -8,26 +8,13 @@ not, and the exponents over the whole range are given beside those of the upper 
 import gc
 import statistics
 import tracemalloc
-from dataclasses import dataclass, replace
 
 import common
 
 from cdfsg.datasets import Views
 from cdfsg.solvers.engine import RunResult
 
-
-@dataclass(frozen=True)
-class Sizes:
-    """The sizes of a run."""
-
-    n: int = 2000
-    N: int = 2000
-    p: int = 20
-    batch_size: int = 100
-    lanes: int = 1
-
-
-BASE = Sizes()
+BASE = {"n": 2000, "N": 2000, "p": 20, "batch_size": 100, "lanes": 1}
 OTHERWISE = {"n": {"p": 50}, "p": {"n": 10000, "N": 400}, "lanes": {"p": 5}}
 """What differs from `BASE` along an axis, so that the growing term is much of the whole: converting the minibatches
 does not grow with p, the p-by-p algebra does not grow with n, and what a call costs grows with neither.  Many lanes
@@ -47,32 +34,30 @@ COMPARED = ("CDFSG", "CDFSG-Ada")
 
 def measure(axis: str, value: int) -> list[dict[str, object]]:
     """Both solvers at one point, one after the other in every repeat."""
-    sizes = replace(BASE, **OTHERWISE.get(axis, {}), **{axis: value})
-    views = common.random_views(sizes.n, sizes.N)
-    times: dict[str, list[float]] = {solver: [] for solver in COMPARED}
-    stopped = dict.fromkeys(COMPARED, 0)
+    sizes = BASE | OTHERWISE.get(axis, {}) | {axis: value}
+    views = common.random_views(sizes["n"], sizes["N"])
+    results: dict[str, list[RunResult]] = {solver: [] for solver in COMPARED}
     for _ in range(REPEATS):
         for solver in COMPARED:
-            outcome = run(solver, sizes, views)
-            times[solver].append(outcome.seconds / (outcome.steps if axis == "batch_size" else 1))
-            stopped[solver] += int((outcome.stopped_at >= 0).sum())
-    return [
-        {
-            "solver": solver, "axis": axis, "value": value, **vars(sizes), "upper": value >= UPPER[axis],
-            "seconds": statistics.median(times[solver]), "low_seconds": min(times[solver]),
-            "peak_bytes": peak_bytes(solver, sizes, views), "dense_bytes": common.FLOAT * sizes.n**2,
-            "stopped": stopped[solver], "repeats": REPEATS,
-        }
-        for solver in COMPARED
-    ]  # fmt: skip
+            results[solver].append(run(solver, sizes, views))
+    rows = []
+    for solver, found in results.items():
+        times = [result.seconds / (result.steps if axis == "batch_size" else 1) for result in found]
+        rows.append({
+            "solver": solver, "axis": axis, "value": value, **sizes, "upper": value >= UPPER[axis],
+            "seconds": statistics.median(times), "low_seconds": min(times),
+            "peak_bytes": peak_bytes(solver, sizes, views), "dense_bytes": common.FLOAT * sizes["n"] ** 2,
+            "stopped": sum(int((result.stopped_at >= 0).sum()) for result in found), "repeats": REPEATS,
+        })  # fmt: skip
+    return rows
 
 
-def run(solver: str, sizes: Sizes, views: Views) -> RunResult:
+def run(solver: str, sizes: dict[str, int], views: Views) -> RunResult:
     """Run all lanes at one setting."""
-    return common.run_lanes(solver, [SETTING] * sizes.lanes, views, sizes.batch_size, sizes.p)
+    return common.run_lanes(solver, [SETTING] * sizes["lanes"], views, sizes["batch_size"], sizes["p"])
 
 
-def peak_bytes(solver: str, sizes: Sizes, views: Views) -> int:
+def peak_bytes(solver: str, sizes: dict[str, int], views: Views) -> int:
     """Most bytes allocated at once during a run, beyond the data; in a run of its own, since tracing takes time."""
     gc.collect()
     tracemalloc.start()

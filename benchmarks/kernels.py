@@ -19,7 +19,7 @@ from cdfsg.files import ROOT
 
 CORETYPE = "OPENBLAS_CORETYPE"
 KERNELS = ("SkylakeX", "Haswell", "Sandybridge", "Nehalem", "Prescott")
-"""From the newest to the oldest; a processor for x86-64 has those from its own on."""
+"""From the newest to the oldest; an x86-64 processor has those from its own on."""
 NAMES = {"Haswell": {"Haswell", "Zen"}, "Zen": {"Haswell", "Zen"}, "Prescott": {"Prescott", "Katmai"}}
 """What OpenBLAS says of a kernel in force, where that may be another name than the one it was asked by."""
 TESTS = (
@@ -39,9 +39,8 @@ print(json.dumps([b["architecture"] for b in threadpoolctl.threadpool_info() if 
 
 
 def has(kernel: str) -> bool:
-    """Whether numpy and scipy get this kernel here: OpenBLAS takes another in silence where it does not have it."""
-    command, environment = [sys.executable, "-c", _ASK], os.environ | {CORETYPE: kernel}
-    told = set(json.loads(subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True).stdout))
+    """Whether numpy and scipy get this kernel here; OpenBLAS silently takes another for one that it lacks."""
+    told = set(json.loads(subprocess.check_output([sys.executable, "-c", _ASK], env=os.environ | {CORETYPE: kernel})))
     return bool(told) and told <= NAMES.get(kernel, {kernel})
 
 

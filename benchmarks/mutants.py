@@ -32,7 +32,6 @@ KINDS = {
     "gap": "a test could notice it, and none does",
 }
 
-
 INTRODUCTION = """# What the tests notice
 
 Written by `make mutants`, which makes one small change (a mutant) of the numerical code at a time and runs the quick
@@ -40,7 +39,6 @@ tests of these modules. A mutant that none of them notices survives; each surviv
 kept in `survivors.csv`.
 Not changed are the words of errors, and properties, which mutmut leaves alone.
 """
-
 
 KEY = ["module", "function", "before", "after"]
 """What the reason of a mutant is found by; it outlives changes elsewhere in the file."""

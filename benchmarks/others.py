@@ -15,14 +15,14 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
+from typing import NamedTuple
 
 import common
 import numpy as np
 from cca_zoo.stochastic import StochasticCCAEY
-from scipy.linalg import eigh
+from scipy.linalg import block_diag, eigh
 from sklearn.cross_decomposition import CCA
 
 from cdfsg import metrics
@@ -47,8 +47,7 @@ RIDGE = 1e-8
 """Added to M's diagonal for scipy, in units of the view's mean variance."""
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """Where a run is: passes made, seconds on the clock, and X (n, p)."""
 
     passes: float
@@ -77,10 +76,12 @@ def methods() -> list[tuple[str, str, Callable[[], list[Point]], int]]:
     for words, eta, batch in (("default", StochasticCCAEY().learning_rate, BATCH_SIZE), ("tuned", *tuned_ey())):
         work = partial(ey, eta, batch, REPORTED_STARTS[0], PASSES)
         listed.append(("CCA-EY, cca-zoo", f"{words}: l = {batch}, step {eta:g}", work, REPEATS))
-    listed.append(("exact, ours", "covariance and eigenvectors", ours_exact, REPEATS))
-    listed.append(("exact, scipy.linalg.eigh", f"ridge {RIDGE:g}", scipy_exact, REPEATS))
-    listed.append(("scikit-learn CCA", "default, scale=False", sklearn_cca, 1))  # a minute: once must do
-    return listed
+    return [
+        *listed,
+        ("exact, ours", "covariance and eigenvectors", ours_exact, REPEATS),
+        ("exact, scipy.linalg.eigh", f"ridge {RIDGE:g}", scipy_exact, REPEATS),
+        ("scikit-learn CCA", "default, scale=False", sklearn_cca, 1),  # a minute: once must do
+    ]
 
 
 def engine(name: str, setting: tuple[float, ...]) -> list[Point]:
@@ -157,10 +158,7 @@ def scipy_exact() -> list[Point]:
     views = fresh_views()
     began = time.perf_counter()
     covariance = metrics.ridged(views.covariance, views.sizes, RIDGE)
-    M = np.zeros_like(covariance)
-    for view in views.slices:
-        M[view, view] = covariance[view, view]
-    n = len(M)
+    M, n = block_diag(*(covariance[view, view] for view in views.slices)), views.n_features
     X = eigh(covariance - M, M, subset_by_index=(n - P, n - 1))[1]
     return [Point(1, time.perf_counter() - began, X)]
 

@@ -26,7 +26,7 @@ SMALL = {
     },
     growth: {
         "VALUES": {"n": (20, 30, 40)}, "UPPER": {"n": 20}, "OTHERWISE": {}, "REPEATS": 1,
-        "BASE": growth.Sizes(n=20, N=300, p=2, batch_size=100),
+        "BASE": growth.BASE | {"n": 20, "N": 300, "p": 2},
     },
 }  # fmt: skip
 """What is changed of each part so that it takes a second."""

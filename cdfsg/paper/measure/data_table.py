@@ -25,7 +25,7 @@ SHOWN = {"mediamill": 40, "mnist": 8, "nmnist": 8}
 RTOLS, RIDGES = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4), (1e-6, 1e-4, 1e-3, 1e-2)
 """Truncations of the spectra, and ridges in units of a view's mean eigenvalue, for PCC's denominator."""
 PERFECT = 1e-8
-"""A generalised eigenvalue is m - 1 if it is no farther from it, relatively."""
+"""Relative distance up to which a generalised eigenvalue counts as m - 1."""
 EXACT_POINTS, THINNED_POINTS = 20, 60
 _CHUNK = 4096
 
@@ -33,8 +33,8 @@ _CHUNK = 4096
 def facts(views: Views, covariance: Array, eigenvalues: Array) -> dict[str, Any]:
     """One row of facts on a data set, from its covariance and its generalised eigenvalues in descending order.
 
-    ``condition`` is that of M on its numerical range, ``empty`` counts the directions outside of it, ``perfect`` the
-    eigenvalues that are m - 1; ``lone_sample`` has most of the variance of the leading canonical variate.
+    ``condition`` is that of M on its numerical range, ``empty`` counts the directions outside, ``perfect`` the
+    eigenvalues m - 1; ``lone_sample`` has most of the variance of the leading canonical variate.
     """
     spectra = [_spectrum(covariance[view, view]) for view in views.slices]
     direction = metrics.minimiser(covariance, views.sizes, 1)[:, 0]
@@ -83,7 +83,7 @@ def _spectrum(block: Array) -> Array:
 
 
 def spectra(views: Views, covariance: Array, eigenvalues: Array) -> pd.DataFrame:
-    """Spectra for a picture, per view over the largest; view 0 has the positive generalised eigenvalues over m - 1."""
+    """Spectra per view over the largest; view 0 has the positive generalised eigenvalues over m - 1."""
     joint = eigenvalues[eigenvalues > metrics.SPECTRUM_RTOL] / (views.n_views - 1)
     blocks = [_spectrum(covariance[view, view]) for view in views.slices]
     frames = []
@@ -95,7 +95,7 @@ def spectra(views: Views, covariance: Array, eigenvalues: Array) -> pd.DataFrame
 
 
 def denominators(views: Views, covariance: Array) -> pd.DataFrame:
-    """PCC's denominator, the sum of the p largest canonical correlations, under other truncations and under ridges."""
+    """PCC's denominator, the sum of the p largest canonical correlations, under truncations and ridges."""
     treatments = {f"truncated at {rtol:g}": (covariance, rtol) for rtol in RTOLS}
     for ridge in RIDGES:
         treatments[f"ridge {ridge:g}"] = metrics.ridged(covariance, views.sizes, ridge), metrics.SPECTRUM_RTOL

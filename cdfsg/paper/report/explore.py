@@ -1,4 +1,4 @@
-"""One run at any settings, evaluated exactly along its pass: the numbers and the picture of ``70_explore``."""
+"""One run at any settings along its pass: the numbers and the picture of ``70_explore``."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,14 +15,7 @@ from cdfsg import metrics
 from cdfsg.checks import require_positive
 from cdfsg.linalg import Array, sym
 from cdfsg.merits import make_merit
-from cdfsg.paper.compute import (
-    Curve,
-    covariance_of,
-    eigenvalues_of,
-    make_solver,
-    minibatch_constraint,
-    views_of,
-)
+from cdfsg.paper import compute
 from cdfsg.paper.protocols import BETA, MU, Protocol
 from cdfsg.paper.report.figures import STYLE, finish, panels
 from cdfsg.penalty import Penalty
@@ -36,10 +29,10 @@ SETTINGS: dict[str, dict[str, float]] = {
     "Landing": {"eta": 0.5, "omega": 0.5},
     "RSG+": {"eta_q": 0.1, "eta_t": 0.01},
 }
-"""Where the exploration of a solver begins: settings that work on the digits; 0.1 for those of other solvers."""
+"""Settings to begin with, which work on the digits; 0.1 for those of other solvers."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#666666", "#E69F00")
 ESTIMATES = {"Y": "the tracker Y", "C": "X'MX on a minibatch"}
-"""What estimates X'MX, by the beginning of the columns of its eigenvalues."""
+"""What estimates X'MX, by the names of its columns."""
 
 
 def defaults(solver: str) -> dict[str, float]:
@@ -66,22 +59,22 @@ def trace(
 ) -> pd.DataFrame:
     """One run of a solver on two views, evaluated in float64 on the full data at `points` of its last pass.
 
-    `start` is a factor of the orthonormal initial point.  Eigenvalues are ``exact_k`` of X'MX and ``Y_k`` of the
-    tracker, or else ``C_k`` of X'MX on one minibatch; `stopped_at` is -1 for a run that was not stopped.
+    `start` is a factor of the orthonormal initial point.  Eigenvalues are ``exact_k`` of X'MX, and ``Y_k`` of the
+    tracker or else ``C_k`` of a minibatch's X'MX; `stopped_at` is -1 for a run that was not stopped.
     """
     require_positive(start=start, points=points)
     given = defaults(solver) if settings is None else settings
-    views, g = views_of(dataset), make_merit(merit, mu)
+    views, g = compute.views_of(dataset), make_merit(merit, mu)
     if views.n_views != 2:
         raise ValueError(f"dataset {dataset!r} has {views.n_views} views, but PCC needs two; take digits or mnist")
-    made, problem = make_solver(solver, Protocol(beta=beta)), SampledGCCA(views.sizes, g)
+    made, problem = compute.make_solver(solver, Protocol(beta=beta)), SampledGCCA(views.sizes, g)
     X0 = start * initial_points(made, views.n_features, p, [seed])
     lanes = {name: np.array([value]) for name, value in given.items()}
     steps = len(views.batch_indices(batch_size, None))
 
-    def course(end: int) -> tuple[RunResult, Curve]:
+    def course(end: int) -> tuple[RunResult, compute.Curve]:
         """Run, and keep points of the last pass up to the step `end`."""
-        curve = Curve(points, steps, len(made.epochs), 1, end)
+        curve = compute.Curve(points, steps, len(made.epochs), 1, end)
         options: dict[str, Any] = {"shared": shared, "dtype": np.float64, "callback": curve}
         return run(made, problem, views, X0, lanes, batch_size, seed, **options), curve
 
@@ -94,13 +87,13 @@ def trace(
         X, Y = map(np.concatenate, arrays)
         name = "C" if result.tracker is None else "Y"
         if name == "C":
-            Y = minibatch_constraint(problem, views, batch_size, seed, X)
-        exact = GCCA(covariance_of(dataset), views.sizes, g)
+            Y = compute.minibatch_constraint(problem, views, batch_size, seed, X)
+        exact = GCCA(compute.covariance_of(dataset), views.sizes, g)
         K = metrics.cross_moments(X, exact.covariance, views.sizes)
     h = Penalty(exact, exact.M, beta).value
     columns = {
         "samples": [step * batch_size for step in at],
-        "pcc": metrics.tcc(K) / eigenvalues_of(dataset)[:p].sum(),
+        "pcc": metrics.tcc(K) / compute.eigenvalues_of(dataset)[:p].sum(),
         "fea": metrics.feasibility(K),
         "h": [h(x) for x in X],
         **_eigenvalues("exact", metrics.constraint(K)),
@@ -110,14 +103,14 @@ def trace(
 
 
 def _eigenvalues(name: str, matrices: Array) -> dict[str, Array]:
-    values = np.full(matrices.shape[:2], np.nan)
     finite = np.isfinite(matrices).all(axis=(1, 2))
+    values = np.full(matrices.shape[:2], np.nan)
     values[finite] = np.linalg.eigvalsh(sym(matrices[finite]))
     return {f"{name}_{k + 1}": column for k, column in enumerate(values.T)}
 
 
 def stopped(table: pd.DataFrame) -> int | None:
-    """The step at which the engine stopped the run of a trace, None if it did not."""
+    """The step at which the run of a trace was stopped, None if it was not."""
     step = int(table["stopped_at"].iloc[0])
     return step if step >= 0 else None
 
@@ -131,7 +124,7 @@ def summary(table: pd.DataFrame) -> str:
 
 
 def draw(traces: Mapping[str, pd.DataFrame], title: str = "") -> Figure:
-    """PCC, Fea, h and the eigenvalues of Y (or of X'MX on a minibatch) against samples seen, a colour per trace."""
+    """PCC, Fea, h and eigenvalues against samples seen, a colour per trace."""
     if not 1 <= len(traces) <= len(COLOURS):
         raise ValueError(f"traces must be 1 to {len(COLOURS)}, one per colour, got {len(traces)}")
     with plt.rc_context(STYLE):
@@ -149,9 +142,8 @@ def draw(traces: Mapping[str, pd.DataFrame], title: str = "") -> Figure:
         titles = ("PCC", "feasibility violation", "h", f"eigenvalues of {estimates}")
         for axis, name in zip(axes[0], titles, strict=True):
             axis.set(title=name, xlabel="samples seen")
-            axis.grid(alpha=0.25)
-        axes[0, 0].set(ylim=(0, 1.03))
-        axes[0, 1].set(yscale="log")
+        axes[0, 0].set_ylim(0, 1.03)
+        axes[0, 1].set_yscale("log")
         axes[0, 1].yaxis.set_minor_formatter(NullFormatter())  # at this size they lie on each other
         axes[0, 3].axhline(1, color="black", lw=0.8)
         for axis in axes[0, 2:]:  # where a quantity runs away, a scale that still shows the others

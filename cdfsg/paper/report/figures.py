@@ -1,8 +1,9 @@
-"""Figures, each a picture (SVG) beside the plotted numbers (CSV), and what several notebooks' plots share."""
+"""Figures, each a picture (SVG) beside its numbers (CSV), and what the plots of several notebooks share."""
 
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,10 @@ QUALITY = {"pcc": "PCC", "fval": "Fval / bound of feasible points"}
 STYLE = {
     "svg.hashsalt": "cdfsg", "svg.fonttype": "none", "font.size": 9, "figure.dpi": 100, "savefig.dpi": 100,
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],  # an SVG names them at each word
-    "axes.spines.top": False, "axes.spines.right": False,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True, "grid.alpha": 0.25,
 }  # fmt: skip
 ROUNDOFF = 1e-12  # plotted numbers up to here are zero
-LAST_DIGIT = 1.1e-5  # relative difference of a number of six digits, rounded up and down
+LAST_DIGIT = 1.1e-5  # relative difference of six digits, rounded up and down
 _NUMBER = re.compile(r"(?<![#\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _LONG = re.compile(r"(?<![#\w.-])-?\d+\.\d{3,}(?:e[-+]?\d+)?")
 _UNSEEN = re.compile(r'<metadata>.*?</metadata>| id="[\w.]+_\d+"| transform="rotate\(-0 [^"]*\)"|(?<=\n) +', re.DOTALL)
@@ -51,10 +52,14 @@ _HASH = re.compile(r"\b[a-z][0-9a-f]{10}\b")
 _POINT = 0.011  # in points, the difference of a place rounded to 0.01 up and down
 
 
-def show(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
-    """Save a figure and display it in a notebook."""
+def show(
+    figure: Figure, name: str, numbers: pd.DataFrame, title: str = "", folder: Path = FIGURES, handles: Any = None
+) -> None:
+    """Finish a figure that has a title, save it, and display it in a notebook."""
     from IPython.display import Image, display  # only notebooks need it
 
+    if title:
+        finish(figure, title, handles)
     save(figure, name, numbers, folder)
     picture = png(figure)
     plt.close(figure)
@@ -67,7 +72,7 @@ def png(figure: Figure) -> bytes:
 
 
 def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
-    """Write ``name.csv`` and ``name.svg``, unless those that are there differ by the rounding of another processor."""
+    """Write ``name.csv`` and ``name.svg``, unless the old ones differ by the rounding of another processor only."""
     table = numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     drawn = compact(_draw(figure, "svg", {"Date": None, "Creator": None}).decode("utf-8"))
     csv, svg = folder / f"{name}.csv", folder / f"{name}.svg"
@@ -104,11 +109,10 @@ def _agree(old: str, new: str, absolute: float) -> bool:
 
 
 def _text(path: Path) -> str:
-    """Content of a file; empty if it is missing or damaged, for then it is written anew."""
-    try:
+    """Content of a file; empty if it is missing or damaged, to be written anew."""
+    with suppress(OSError, UnicodeDecodeError):
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""
+    return ""
 
 
 def colour_of(solver: str) -> str:
@@ -125,17 +129,16 @@ def panels(rows: int, columns: int, width: float = 0, height: float = 0, **share
 def quality_panels(
     table: pd.DataFrame, ylabel: str, by: str = "p", x: str = "batch_size", sharey: str = "row"
 ) -> tuple[Figure, list[tuple[Sequence[Axes], pd.DataFrame]]]:
-    """A figure with quality above the feasibility violation, and for each value of `by` the two panels and its rows."""
+    """A figure with quality above feasibility violation; for each value of `by` its two panels and its rows."""
     values = sorted(table[by].unique()) if by == "p" else list(dict.fromkeys(table[by]))
     figure, axes = panels(2, len(values), sharex=True, sharey=sharey)
-    for axis, value in zip(axes[0], values, strict=True):
-        axis.set_title(f"p = {value}" if by == "p" else value)
-    for axis in axes.flat:
-        if x == "batch_size":
+    for column, value in zip(axes.T, values, strict=True):
+        column[0].set_title(f"p = {value}" if by == "p" else value)
+        column[1].set_yscale("log")
+        for axis in column if x == "batch_size" else ():
             batch_size_axis(axis, table[x])
-        axis.grid(alpha=0.25)
-    for axis in axes[1] if x == "samples" else ():
-        axis.set_xlabel("samples seen in the pass")
+        if x == "samples":
+            column[1].set_xlabel("samples seen in the pass")
     axes[0, 0].set_ylabel(ylabel)
     axes[1, 0].set_ylabel("feasibility violation")
     return figure, [(column, table[table[by] == value]) for column, value in zip(axes.T, values, strict=True)]
@@ -145,7 +148,7 @@ def lines(
     axes: Iterable[Axes], table: pd.DataFrame, x: str, columns: Iterable[str],
     styles: Mapping[Any, Mapping[str, Any]] = SERIES, by: str | tuple[str, ...] = ("solver", "variant"), **options: Any,
 ) -> None:  # fmt: skip
-    """Draw one column of the table into each panel, a line per key of `styles`; keys without numbers are left out."""
+    """Draw one column of the table into each panel, a line per key of `styles` that has numbers."""
     groups = {key: group.sort_values(x) for key, group in table.groupby(by if isinstance(by, str) else list(by))}
     for axis, column in zip(axes, columns, strict=True):
         for key, style in styles.items():
@@ -160,24 +163,22 @@ def batch_size_axis(axis: Axes, sizes: pd.Series) -> None:
     axis.set_xticks(ticks, [str(tick) for tick in ticks])
     axis.minorticks_off()
     axis.label_outer()
-    axis.grid(alpha=0.25)
 
 
 def finish(figure: Figure, title: str, handles: Sequence[Any] | None = None) -> Figure:
     """Title above, legend below (by default that of the first panel), nothing overlapping."""
     if handles is None:
         handles = figure.axes[0].get_legend_handles_labels()[0]
-    rows = -(-len(handles) // 3)
-    below = 0.28 * rows / figure.get_size_inches()[1]
     if handles:
         figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False)
     figure.suptitle(title, fontsize=10)
-    figure.tight_layout(rect=(0, below, 1, 1))
+    rows = -(-len(handles) // 3)
+    figure.tight_layout(rect=(0, 0.28 * rows / figure.get_size_inches()[1], 1, 1))
     return figure
 
 
 def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
-    """Median, lowest and highest value along the pass over the runs that have not diverged; `diverged` counts those."""
+    """Median and range along the pass over the runs that have not diverged; `diverged` counts the others."""
     keys, quantities = ["p", "solver", "variant", "samples"], ["pcc", "fea", "fval"]
     table = runs[runs["role"] == "trace"].melt([*keys, "bound"], quantities, "quantity")
     table["quantity"] = pd.Categorical(table["quantity"], quantities)
@@ -191,13 +192,11 @@ def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict_map(verdicts: pd.DataFrame, title: str, bounds: Mapping[int, float] | None = None) -> Figure:
-    """The paper's table as a picture: in each cell our number over the paper's, coloured by the verdict."""
-    quantities = list(dict.fromkeys(verdicts["quantity"]))
-    rows = list(dict.fromkeys(zip(verdicts["batch_size"], verdicts["solver"], strict=True)))
-    ps = sorted(verdicts["p"].unique())
+    """The paper's table as a picture: our number over the paper's, on the colour of the verdict."""
+    ps, quantities = sorted(verdicts["p"].unique()), list(dict.fromkeys(verdicts["quantity"]))
     columns = [(p, quantity) for p in ps for quantity in quantities]
-    figure, axes = panels(1, 1, width=1.0 * len(columns) + 1.6, height=0.46 * len(rows) + 1.6)
-    axis = axes[0, 0]
+    rows = list(dict.fromkeys(zip(verdicts["batch_size"], verdicts["solver"], strict=True)))
+    figure, ((axis,),) = panels(1, 1, width=1.0 * len(columns) + 1.6, height=0.46 * len(rows) + 1.6)
     for cell in verdicts.itertuples():
         x, y = columns.index((cell.p, cell.quantity)), rows.index((cell.batch_size, cell.solver))
         colour = VERDICT_COLOURS[cell.verdict]
@@ -209,6 +208,7 @@ def verdict_map(verdicts: pd.DataFrame, title: str, bounds: Mapping[int, float] 
     axis.set_yticks(np.arange(len(rows)) + 0.5, [f"l = {size}   {solver}" for size, solver in rows])
     axis.xaxis.tick_top()
     axis.tick_params(length=0)
+    axis.grid(False)
     axis.spines[:].set_visible(False)
     for k, p in enumerate(ps):
         words = f"p = {p}" + (f", no feasible Fval below {bounds[p]:.2f}" if bounds else "")

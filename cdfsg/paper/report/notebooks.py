@@ -5,6 +5,7 @@ import io
 import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ METADATA = {
         "name": "python", "nbconvert_exporter": "python", "pygments_lexer": "ipython3", "version": "3.11.7",
     },
 }  # fmt: skip
-"""What JupyterLab writes, so that it changes nothing but the last version, and that only where it is another one."""
+"""What JupyterLab writes, up to the version."""
 INSTANCES = NOTEBOOKS / "instances"  # for other parameters
 COLOURS = 64  # of a stored picture
 ALIKE = 40  # difference of a pixel, of 255, up to which two pictures look the same
@@ -49,8 +50,8 @@ def of_experiment(experiment: Experiment) -> list[str]:
 def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | None = None) -> Path:
     """Execute ``notebooks/<name>.ipynb`` and write the result to `output`, or to the notebook itself.
 
-    `parameters` are values for the cell tagged ``parameters``; they need an output of their own, and ValueError is
-    raised for one that the notebook does not have.  If a cell fails, the output is left as it was.
+    `parameters` are values for the cell tagged ``parameters``; they need an output of their own.  If a cell fails, the
+    output is left as it was.  ValueError for an unknown notebook or parameter.
     """
     import nbformat
     import papermill
@@ -99,7 +100,7 @@ def scrub(notebook: "NotebookNode") -> "NotebookNode":
 
 
 def read(path: Path) -> "NotebookNode":
-    """A notebook with its outputs, as `execute` writes it, also where JupyterLab or another tool has saved it since."""
+    """A notebook with its outputs as `execute` writes it, also where JupyterLab has saved it since."""
     import nbformat
 
     remedy = "take it back with git checkout, or execute it with: python -m cdfsg notebooks"
@@ -112,18 +113,19 @@ def read(path: Path) -> "NotebookNode":
 
 
 def _settle_pictures(notebook: "NotebookNode", old: Path) -> None:
-    """Store each picture with few colours; where it looks like the one of the old notebook, keep the old one."""
-    try:
+    """Store each picture with few colours, or keep that of the old notebook if it looks the same."""
+    from PIL.Image import Quantize
+
+    before: list[NotebookNode] = []
+    with suppress(FileNotFoundError, Damaged):
         before = _pictures(read(old))
-    except (FileNotFoundError, Damaged):
-        before = []
     for number, out in enumerate(_pictures(notebook)):
         picture, old_one = _open(out), _open(before[number]) if number < len(before) else None
         if old_one and old_one.mode == "P" and _look_alike(picture.convert("RGB"), old_one.convert("RGB")):
             out["image/png"] = before[number]["image/png"]
         else:
             buffer = io.BytesIO()
-            picture.convert("RGB").quantize(COLOURS, dither=0).save(buffer, "PNG", optimize=True)
+            picture.convert("RGB").quantize(COLOURS, Quantize.MAXCOVERAGE, dither=0).save(buffer, "PNG", optimize=True)
             out["image/png"] = base64.b64encode(buffer.getvalue()).decode()
 
 

@@ -1,4 +1,4 @@
-"""The parts of the report's pages: templates of ``docs/templates``, filled from records, verdicts and figures."""
+"""The parts of the report's pages: templates of ``docs/templates``, filled."""
 
 import re
 import tomllib
@@ -23,10 +23,10 @@ from cdfsg.paper.results.verdicts import VERDICTS, counted
 DOCS = ROOT / "docs"
 CAPTIONS = FIGURES / "captions.toml"
 NAMES = {"mnist": "MNIST", "nmnist": "n-MNIST", "mediamill": "Mediamill", "huber": "Huber", "identity": "identity"}
-"""Data sets and merits as the paper writes them; others are shown as they are registered."""
+"""Data sets and merits as the paper writes them."""
 PLACE = ["dataset", "merit", "provenance"]  # the arguments of `experiment_name`
 SIGNS = dict.fromkeys(VERDICTS, "") | {"match": "✓", "better": "▲", "worse": "▼"}
-"""A verdict must not be told by its colour alone; those without a sign show by a dash or their absence."""
+"""Not only a colour tells a verdict; those without a sign show by a dash or their absence."""
 SHORT = 60  # rows up to which a file of records is shown as a table
 LIGHT = 300_000  # bytes up to which one is copied into the site
 WITH_PAGES = ("claims.csv", "verdicts.csv")
@@ -54,28 +54,24 @@ def _environment() -> jinja2.Environment:
 
 def number(value: float, digits: int = 2, missing: str = "–") -> str:
     """Two decimals as in the paper, or `digits` significant ones."""
-    if np.isnan(value):
-        return missing
-    return f"{value:.2f}" if digits == 2 else f"{value:.{digits}g}"
+    return missing if np.isnan(value) else f"{value:.2f}" if digits == 2 else f"{value:.{digits}g}"
 
 
 def experiment_name(dataset: str, merit: str, provenance: str = "original") -> str:
-    """Data set and merit in words; data that are not the original are called what they are."""
+    """Data set and merit in words, and the provenance unless it is original."""
     note = "" if provenance == "original" else f" ({provenance})"
     return f"{NAMES.get(dataset, dataset)}{note}, {NAMES.get(merit, merit)} merit"
 
 
 def name_of(rows: pd.DataFrame) -> str:
-    """The experiment, in words, that rows of verdicts belong to."""
+    """The experiment of some verdicts in words."""
     return experiment_name(*rows[PLACE].iloc[0])
 
 
 def table_pages(judged: pd.DataFrame) -> dict[str, str]:
     """Page of each of the paper's tables such as ``tables/02-mnist-identity``, in the paper's order."""
-    places = judged[["table", "dataset", "merit"]].drop_duplicates("table")
-    return {
-        row.table: f"tables/{number:02d}-{row.dataset}-{row.merit}" for number, row in enumerate(places.itertuples(), 1)
-    }
+    rows = judged.drop_duplicates("table").itertuples()
+    return {row.table: f"tables/{number:02d}-{row.dataset}-{row.merit}" for number, row in enumerate(rows, start=1)}
 
 
 def anchor(claim: str) -> str:
@@ -90,7 +86,7 @@ def anchor(claim: str) -> str:
 
 
 def counts(judged: pd.DataFrame) -> str:
-    """The share of each verdict per table, for the paper's algorithms and for their competitors, as bars."""
+    """The share of each verdict per table, for the paper's algorithms and for others, as bars."""
     judged = counted(judged)
     ours = judged["solver"].isin(OURS)
     groups = [(" and ".join(OURS), judged[ours]), ("Competitors", judged[~ours])]
@@ -100,10 +96,8 @@ def counts(judged: pd.DataFrame) -> str:
 def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
     """One section per claim: where the paper says it, how it is tested, where it does not hold."""
     pages = table_pages(judged)
-    links = {
-        f"{rows['dataset'].iloc[0]}-{rows['merit'].iloc[0]}": f"[{name_of(rows)}]({pages[table]}.md)"
-        for table, rows in judged.groupby("table", sort=False)
-    }
+    links = {page.partition("-")[2]: f"[{name_of(judged[judged['table'] == table])}]({page}.md)"
+             for table, page in pages.items()}  # fmt: skip
     tests = dict.fromkeys(asserted["claim"], "") | {claim["id"]: _test_of(claim) for claim in claims.load_claims()}
     return render("claims.md", claims=list(asserted.itertuples()), tests=tests, failures=_failures, links=links)
 
@@ -122,7 +116,7 @@ def _failures(where_not: str) -> list[tuple[str, list[str]]]:
 
 
 def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str], why: pd.DataFrame) -> str:
-    """One of the paper's tables with our numbers, the reasons `why` they differ, and links to where it is `shown`."""
+    """One of the paper's tables with our numbers, `why` they differ, and links to where it is `shown`."""
     cells = {(row.batch_size, row.solver, row.p, row.quantity): row for row in part.itertuples()}
     kinds = {quantity.split("_")[0] for quantity in part["quantity"]}
     return render("paper_table.md", title=name_of(part), part=part, bounds=bounds, shown=shown, cells=cells,
@@ -136,7 +130,7 @@ def tolerance_table(quantities: Iterable[str]) -> str:
 
 
 def caption_of(name: str, captions: dict[str, str]) -> str:
-    """Caption of a figure: that of the longest key that is its name or, after a hyphen, the end of it."""
+    """Caption of a figure: the longest key that is its name or, after a hyphen, its end."""
     fitting = [key for key in captions if name == key or name.endswith(f"-{key}")]
     if not fitting:
         raise ValueError(f"the figure {name!r} has no caption; add one to {CAPTIONS}")
@@ -149,7 +143,7 @@ def figure_names(folder: Path = FIGURES) -> list[str]:
 
 
 def gallery(names: Sequence[str], stems: dict[str, str]) -> str:
-    """All figures with captions and numbers, in sections by `stems`, beginnings of names and their headings."""
+    """All figures with captions, in sections by `stems`: beginnings of names and their headings."""
     captions = tomllib.loads(CAPTIONS.read_text(encoding="utf-8"))
     groups: dict[str, list[tuple[str, str]]] = {stem: [] for stem in ("", *stems)}
     for name in names:
@@ -160,7 +154,7 @@ def gallery(names: Sequence[str], stems: dict[str, str]) -> str:
 
 
 def records_page(folder: Path = RECORDS) -> str:
-    """The files of records: a link to the light ones, and what the short ones contain."""
+    """The files of records: links to the light ones, and the short ones as tables."""
     paths = sorted(folder.glob("*.csv"))
     files = [(path.name, is_light(path), checksums.read_csv(path, low_memory=False)) for path in paths]
     return render("records.md", files=files, with_pages=WITH_PAGES)
@@ -172,7 +166,7 @@ def is_light(path: Path) -> bool:
 
 
 def torture_table() -> str:
-    """What was tried to break the project and what survived: a bar per case, by groups."""
+    """What was tried to break the project, and what survived."""
     path = RECORDS / "torture.csv"
     if not path.exists():
         return "*Nothing is on record: `make torture` has not been run.*"

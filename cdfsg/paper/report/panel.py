@@ -1,4 +1,4 @@
-"""The sliders of ``70_explore``: a form over `cdfsg.paper.report.explore.trace`, with its picture below."""
+"""The sliders of ``70_explore``: a form over `explore.trace`, with its picture below."""
 
 import base64
 import html

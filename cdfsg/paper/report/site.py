@@ -1,4 +1,4 @@
-"""The report: a static site of the executed notebooks, the paper's tables, the figures and the claims."""
+"""The report: a static site of the notebooks, the paper's tables, the figures and the claims."""
 
 import pkgutil
 import shutil
@@ -16,27 +16,30 @@ from cdfsg import checksums
 from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
-from cdfsg.paper.report import notebooks, pages, summaries, theory_pages
+from cdfsg.paper.report import notebooks, pages, summaries
 from cdfsg.paper.report.figures import VERDICT_COLOURS
 from cdfsg.paper.report.pages import DOCS
 from cdfsg.paper.results import claims, reasons, tables, verdicts
 from cdfsg.theory import statements
+from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS
 
 LEFT_OUT = ("cdfsg.__main__", "cdfsg.files", "cdfsg.paper")
-"""Not in the API reference: the commands, the project's folders, and the reproduction, which CONTRIBUTING describes."""
+"""Not in the API reference: CONTRIBUTING describes the reproduction."""
 SITE = ROOT / "build" / "report"
+SIGNS = {HOLDS: ("✓", "match"), CORRECTED: ("✎", "diverged-paper"), FALSE: ("✗", "worse")}
+"""By verdict on a statement its sign, and the verdict on a number that has its colour."""
 _MATHJAX = "sphinx-mathjax-offline"
 
 
 def build(target: Path = SITE) -> Path:
-    """Build the report, and return its front page; a target that exists is replaced once the new one is complete."""
+    """Build the report, and return its front page; an old one is replaced once the new one is complete."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".report-", ignore_cleanup_errors=True) as scratch:
         source, made = Path(scratch) / "source", Path(scratch) / "html"
         write_sources(source)
-        command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", f"-d{scratch}/doctrees"]
-        command += [str(source), str(made)]
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
+        options = ["-W", "--keep-going", "-q", f"-d{scratch}/doctrees", str(source), str(made)]
+        done = subprocess.run([sys.executable, "-m", "sphinx", *options], capture_output=True, encoding="utf-8",
+                              errors="replace")  # fmt: skip
         if done.returncode:
             words = done.stderr.replace(f"{source}/", "").rstrip()
             raise ValueError(f"the report was not built; Sphinx says:\n{words}")
@@ -46,19 +49,17 @@ def build(target: Path = SITE) -> Path:
 
 
 def write_sources(source: Path) -> None:
-    """Write all that Sphinx reads: the pages of ``docs``, and those that follow from records, figures and notebooks."""
+    """Write what Sphinx reads: the pages of ``docs``, and those made of records, figures and notebooks."""
     if not (RECORDS / "verdicts.csv").exists():
         raise FileNotFoundError(f"{RECORDS / 'verdicts.csv'} is missing; make it with: make reproduce")
     shutil.copytree(DOCS, source)
-    for name in pages.figure_names(FIGURES):
-        for path in (FIGURES / f"{name}.svg", FIGURES / f"{name}.csv"):
-            write_atomically(source / "figures" / path.name, path.read_bytes())
+    for path in (*FIGURES.glob("*.svg"), *FIGURES.glob("*.csv")):
+        write_atomically(source / "figures" / path.name, path.read_bytes())
     for path in filter(pages.is_light, RECORDS.glob("*.csv")):
         write_atomically(source / "records" / path.name, checksums.read(path))
-    static = source / "_static"
-    write_atomically(static / "mathjax" / "tex-svg-full.js", _mathjax().read_bytes())
+    write_atomically(source / "_static/mathjax/tex-svg-full.js", _mathjax().read_bytes())
     colours = [f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items()]
-    write_atomically(static / "verdicts.css", "".join(colours))
+    write_atomically(source / "_static/verdicts.css", "".join(colours))
     judged, asserted, why = verdicts.read(), claims.read(), reasons.read()
     defaults = checksums.read_csv(RECORDS / "defaults.csv", "make it anew with: make bench")
     modules = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__, "cdfsg.") if name not in LEFT_OUT]
@@ -69,8 +70,8 @@ def write_sources(source: Path) -> None:
         "generated/verdicts": summaries.verdicts_by_solver(judged),
         "generated/reasons": summaries.reasons_in_words(why),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
-        "generated/statements": theory_pages.statement_table(list(statements.recorded().values())),
-        "generated/errata": theory_pages.errata_list(statements.errata()),
+        "generated/statements": pages.render("statements.html", rows=list(statements.recorded().values()), signs=SIGNS),
+        "generated/errata": pages.render("errata.md", errata=statements.errata()),
         "generated/defaults": pages.render("defaults.html", rows=defaults.fillna({"warned": ""}).itertuples()),
         "generated/torture": pages.torture_table(),
         "claims": pages.claims_page(asserted, judged),
@@ -107,7 +108,7 @@ def _table_page(part: pd.DataFrame, why: pd.DataFrame) -> str:
 
 
 def _write_notebooks(source: Path) -> str:
-    """Copy the notebooks, each with its instances below it in the menu; returns the page that lists them."""
+    """Copy the notebooks, each above its instances in the menu; returns the page that lists them."""
     listed = []
     for name in notebooks.names():
         notebook = notebooks.read(NOTEBOOKS / f"{name}.ipynb")

@@ -20,11 +20,11 @@ _IN_SHORT = {
     "worse, or no result of ours": ("worse", "diverged-ours"),
     "the paper has a dash, our run ends": ("diverged-paper",),
 }
-"""Comparable verdicts by what a reader in a hurry wants to tell apart."""
+"""Comparable verdicts, for a reader in a hurry."""
 
 
 def title(experiment: Experiment, runs: pd.DataFrame) -> str:
-    """Say where the numbers are from, for the head of a figure."""
+    """Where the numbers are from, for the head of a figure."""
     provenance = ", ".join(sorted(set(runs["provenance"])))
     table = f"the paper's {experiment.table}" if experiment.table else "no table of the paper"
     return f"{experiment.dataset} ({provenance}), merit {experiment.merit}: {table}"
@@ -40,13 +40,11 @@ def summary(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) ->
     """A few lines on what was reproduced."""
     if judged.empty:
         return f"{experiment.name}: {len(runs)} records; the paper has no table to judge them by"
-    ours = judged_ours(judged)
-    rows = attainability(experiment, runs)
+    ours, rows, dashes = judged_ours(judged), attainability(experiment, runs), judged["reported"].isna()
     return (
-        f"{experiment.table}: {judged['reported'].notna().sum()} printed numbers, "
-        f"{judged['reported'].isna().sum()} dashes\n"
-        f"  CDFSG and CDFSG-Ada at our rule's settings: {int(ours['good'].sum())} of {len(ours)} match or better\n"
-        f"  rows whose printed numbers a grid point attains: {int(rows['attainable'].sum())} of {len(rows)}\n"
+        f"{experiment.table}: {(~dashes).sum()} printed numbers, {dashes.sum()} dashes\n"
+        f"  CDFSG and CDFSG-Ada at our rule's settings: {ours['good'].sum()} of {len(ours)} match or better\n"
+        f"  rows whose printed numbers a grid point attains: {rows['attainable'].sum()} of {len(rows)}\n"
         f"{count_verdicts(judged).to_string()}"
     )
 
@@ -109,13 +107,12 @@ def marks(name: str) -> tuple[str, str]:
 
 def write_into_readme(name: str, text: str) -> None:
     """Put a text into the README between the marks of that name."""
-    path = ROOT / "README.md"
-    readme = path.read_text(encoding="utf-8")
-    begin, end = marks(name)
-    if begin not in readme or end not in readme:
+    path, (begin, end) = ROOT / "README.md", marks(name)
+    before, has_begin, rest = path.read_text(encoding="utf-8").partition(begin)
+    _, has_end, after = rest.partition(end)
+    if not has_begin or not has_end:
         raise ValueError(f"{path} needs the lines {begin} and {end}; put them back")
-    before, rest = readme.split(begin)
-    write_atomically(path, f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
+    write_atomically(path, f"{before}{begin}\n{text}\n{end}{after}")
 
 
 def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> None:

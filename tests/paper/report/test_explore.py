@@ -90,25 +90,13 @@ def test_a_solver_without_a_tracker_shows_one_minibatch_in_its_place(views, name
     assert not columns(table, "Y").size
 
 
-def test_a_shared_minibatch_gives_other_numbers_and_another_seed_too():
-    given = trace(points=5)
-    for other in (trace(points=5, shared=True), trace(points=5, seed=2)):
-        assert abs(other["fea"].iloc[-1] / given["fea"].iloc[-1] - 1) > 1e-3
-
-
 def test_a_run_that_is_stopped_has_all_its_points_before_the_stop(views):
     table = trace(beta=0.1, points=20, **FAR)
     (stop,) = set(table["stopped_at"])
     assert 0 < stop < views.n_samples // 20 and len(table) == 21
     assert table["samples"].iloc[[0, -1]].tolist() == [0, 20 * stop]
     assert table.iloc[-1].drop(["samples", "stopped_at"]).isna().all()
-    assert not table.iloc[:-1].isna().any(axis=None)
-
-
-def test_h_falls_without_bound_below_the_threshold_and_not_above_it():
-    low, high = (trace(beta=beta, **FAR) for beta in (0.1, 2))
-    assert low["h"].min() < -1e3 and explore.summary(low).startswith("stopped at step ")
-    assert high["fea"].iloc[-1] < high["fea"].iloc[0] and explore.summary(high).startswith("PCC 0.")
+    assert not table.iloc[:-1].isna().any(axis=None) and explore.summary(table).startswith(f"stopped at step {stop}: ")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +115,7 @@ def test_what_cannot_be_run_is_refused_with_a_sentence(arguments, words):
 
 def test_data_of_three_views_are_refused_before_anything_is_run(monkeypatch):
     views = make_views(100, (3, 3, 3), [0.5], seed=1)
-    monkeypatch.setattr(explore, "views_of", lambda _: views)
+    monkeypatch.setattr(explore.compute, "views_of", lambda _: views)
     with pytest.raises(ValueError, match="dataset 'three' has 3 views, but PCC needs two"):
         trace("three")
 

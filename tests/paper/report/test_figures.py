@@ -132,7 +132,7 @@ def test_a_notebook_displays_the_picture_that_it_saves(tmp_path, monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.display.display", shown.append)
     bands = trace_bands(traces(ps=(2,)))
-    show(curves(bands, "title"), "x", bands, tmp_path)
+    show(curves(bands, "title"), "x", bands, folder=tmp_path)
     assert [picture.data for picture in shown] == [png(curves(bands, "title"))]
     assert len(files_of(tmp_path)) == 2
 

@@ -16,6 +16,7 @@ from cdfsg.files import NOTEBOOKS, RECORDS
 from cdfsg.paper.report import pages, site
 from cdfsg.paper.results import reasons, verdicts
 from cdfsg.paper.results.reported import INAPPLICABLE
+from cdfsg.theory import statements
 
 ADDED = "pages/added"
 
@@ -115,6 +116,15 @@ def test_the_page_on_verdicts_counts_every_judged_number_and_every_reason(page, 
         for table, column in zip(sorted(tables, key=lambda table: table.th.text == "solver"), (2, 1), strict=True)
     )
     assert (counted_of, differing_of) == (len(verdicts.counted(judged)), len(reasons.read()))
+
+
+def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erratum_with_what_refutes_it(page):
+    soup, rows = page("pages/theory"), statements.recorded().values()
+    cells = [row.select("td") for row in soup.select("article table.numbers tbody tr")]
+    shown = [(says.text, verdict.text) for _, _, says, verdict in cells]
+    assert shown == [(row.says, f"{site.SIGNS[row.verdict][0]} {row.verdict}") for row in rows]
+    errata = [entry for entry in statements.errata() if entry.counterexample]
+    assert errata and all(str(entry.counterexample()) in soup.text for entry in errata)
 
 
 def test_the_front_page_counts_the_verdicts_of_every_table(page, judged):
