@@ -77,12 +77,13 @@ def say(words: str) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
-def publish(part: str, rows: list[dict[str, object]]) -> None:
-    """Write the records of a part with the machine's name, six significant digits."""
-    table = pd.DataFrame(rows).assign(machine=machine())
+def publish(part: str, measure: Callable[[], list[dict[str, object]]]) -> None:
+    """Measure on one BLAS thread, and write the rows with the machine's name, six significant digits."""
     path = RECORDS / f"speed-{part}.csv"
+    with one_thread(part):
+        table = pd.DataFrame(measure()).assign(machine=machine())
     checksums.write(path, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
-    say(f"{part}: {len(rows)} records in {path.name}")
+    say(f"{part}: {len(table)} records in {path.name}")
 
 
 @contextmanager

@@ -82,8 +82,9 @@ def dense_run(
 
 def direct_form(name: str, views: Views, steps: int, dtype: type) -> tuple[Array, float]:
     """One lane of the direct form."""
-    X0 = initial_points(SOLVERS[name](), views.n_features, P, REPORTED_STARTS[:1])[0]
-    return dense_run(SOLVERS[name](), views, X0, *SETTINGS[name], BATCH_SIZE, REPORTED_ORDER, dtype, steps)
+    solver = SOLVERS[name]()
+    X0 = initial_points(solver, views.n_features, P, REPORTED_STARTS[:1])[0]
+    return dense_run(solver, views, X0, *SETTINGS[name], BATCH_SIZE, REPORTED_ORDER, dtype, steps)
 
 
 def lane_steps(result: RunResult) -> int:
@@ -135,8 +136,7 @@ def measure(solver: str, dataset: str) -> list[dict[str, object]]:
 
 def main() -> None:
     """Measure and write ``speed-direct.csv``."""
-    with common.one_thread("direct"):
-        common.publish("direct", [row for name in DATASETS for solver in COMPARED for row in measure(solver, name)])
+    common.publish("direct", lambda: [row for name in DATASETS for solver in COMPARED for row in measure(solver, name)])
 
 
 if __name__ == "__main__":

@@ -70,9 +70,8 @@ def peak_bytes(solver: str, sizes: dict[str, int], views: Views) -> int:
 
 def main() -> None:
     """Measure and write ``speed-growth.csv``."""
-    with common.one_thread("growth"):
-        points = [(axis, value) for axis, values in VALUES.items() for value in values]
-        common.publish("growth", [row for point in points for row in measure(*point)])
+    points = [(axis, value) for axis, values in VALUES.items() for value in values]
+    common.publish("growth", lambda: [row for point in points for row in measure(*point)])
 
 
 if __name__ == "__main__":

@@ -57,12 +57,7 @@ class Point(NamedTuple):
 
 def main() -> None:
     """Measure and write ``speed-others.csv``."""
-    with common.one_thread("others"):
-        rows = []
-        for method, setting, work, repeats in methods():
-            rows += curve(method, setting, [work() for _ in range(repeats)])
-            common.say(f"{method} ({setting}): PCC {rows[-1]['pcc']:.3f}, {rows[-1]['seconds']:.2f} s")
-        common.publish("others", rows)
+    common.publish("others", lambda: [row for method in methods() for row in curve(*method)])
 
 
 def methods() -> list[tuple[str, str, Callable[[], list[Point]], int]]:
@@ -192,13 +187,15 @@ def pcc(X: Array) -> float:
     return float(metrics.tcc(K)[0] / eigenvalues_of(DATASET)[:P].sum())
 
 
-def curve(method: str, setting: str, runs: list[list[Point]]) -> list[dict[str, object]]:
+def curve(method: str, setting: str, work: Callable[[], list[Point]], repeats: int) -> list[dict[str, object]]:
     """The points of a method; its runs differ in the seconds only, of which the median is kept."""
-    return [
+    rows = [
         {"method": method, "setting": setting, "passes": same[0].passes, "pcc": pcc(same[0].X),
-         "seconds": statistics.median(point.seconds for point in same), "repeats": len(runs)}
-        for same in zip(*runs, strict=True)
+         "seconds": statistics.median(point.seconds for point in same), "repeats": repeats}
+        for same in zip(*(work() for _ in range(repeats)), strict=True)
     ]  # fmt: skip
+    common.say(f"{method} ({setting}): PCC {rows[-1]['pcc']:.3f}, {rows[-1]['seconds']:.2f} s")
+    return rows
 
 
 if __name__ == "__main__":

@@ -87,6 +87,16 @@ class Work:
         return max(self.flops / peak, self.stored_bytes / memory + self.working_bytes / cache)
 
 
+def rows() -> list[dict[str, object]]:
+    """All configurations."""
+    memory = bandwidth(LARGE)
+    common.say(f"memory {memory / 1e9:.1f} GB/s, peak {peak() / 1e9:.1f} GFLOP/s")
+    return [
+        row(dataset, Work(solver, views_of(dataset).n_features, size, p, lanes), memory)
+        for dataset, solver, lanes, size, p in product(DATASETS, SETTINGS, LANES, BATCH_SIZES, COLUMNS)
+    ]
+
+
 def row(dataset: str, work: Work, memory: float) -> dict[str, object]:
     """One configuration: seconds of a step, beside those of either roofline."""
     views = views_of(dataset)
@@ -102,7 +112,8 @@ def row(dataset: str, work: Work, memory: float) -> dict[str, object]:
         stopped += int((result.stopped_at >= 0).sum())
     roofs = [work.seconds(rate, memory, cache) for rate in peaks]
     lower = [work.seconds(min(rate, shapes), memory, cache) for rate in peaks]
-    share = _median_ratio(roofs, times)
+    # The two sides of a ratio were measured one after the other.
+    share, share_of_shapes = (statistics.median(np.divide(roof, times)) for roof in (roofs, lower))
     if work.batch_size == max(BATCH_SIZES) and work.p == max(COLUMNS):
         common.say(f"{dataset} {work.solver} {work.lanes} lanes l={work.batch_size}: {share:.0%}")
     return {
@@ -110,14 +121,9 @@ def row(dataset: str, work: Work, memory: float) -> dict[str, object]:
         "n": work.n, "step_seconds": statistics.median(times), "low_seconds": min(times), "flops": work.flops,
         "stored_bytes": work.stored_bytes, "working_bytes": work.working_bytes, "intensity": work.intensity,
         "peak": statistics.median(peaks), "shape_rate": shapes, "memory_bandwidth": memory, "cache_bandwidth": cache,
-        "roofline_seconds": statistics.median(roofs), "share": share, "share_of_shapes": _median_ratio(lower, times),
+        "roofline_seconds": statistics.median(roofs), "share": share, "share_of_shapes": share_of_shapes,
         "stopped": stopped, "steps": steps, "pass_steps": pass_steps, "repeats": REPEATS,
     }  # fmt: skip
-
-
-def _median_ratio(over: list[float], under: list[float]) -> float:
-    """Median over the repeats, whose two sides were measured one after the other."""
-    return statistics.median(a / b for a, b in zip(over, under, strict=True))
 
 
 def peak() -> float:
@@ -138,7 +144,7 @@ def _pass_rate(size: int, arrays: int, work: Callable[..., object]) -> float:
 
 
 def shape_rate(work: Work, sizes: tuple[int, ...]) -> float:
-    """Flops per second of the products of a step by themselves: scores and adjoints of all views, laid out anew."""
+    """Flops per second of a step's products by themselves: scores and adjoints of all views, laid out anew."""
     columns, seconds, flops = work.lanes * work.p, 0.0, 0
     for size in set(sizes):
         Z = np.ones((work.rows, size), np.float32)
@@ -157,14 +163,7 @@ def _product_seconds(left: Array, right: Array) -> float:
 
 def main() -> None:
     """Measure and write ``speed-roofline.csv``."""
-    with common.one_thread("roofline"):
-        memory = bandwidth(LARGE)
-        common.say(f"memory {memory / 1e9:.1f} GB/s, peak {peak() / 1e9:.1f} GFLOP/s")
-        cells = product(DATASETS, SETTINGS, LANES, BATCH_SIZES, COLUMNS)
-        common.publish("roofline", [
-            row(dataset, Work(solver, views_of(dataset).n_features, size, p, count), memory)
-            for dataset, solver, count, size, p in cells
-        ])  # fmt: skip
+    common.publish("roofline", rows)
 
 
 if __name__ == "__main__":

@@ -57,11 +57,9 @@ def write(path: Path, rows: int) -> None:
 
 
 def peak_megabytes() -> float:
-    """Peak memory of this process so far."""
+    """Peak memory of this process so far, nan on Windows."""
     if sys.platform == "win32":
-        import psutil
-
-        return psutil.Process().memory_info().peak_wset / 1e6
+        return float("nan")
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024  # bytes there, kB elsewhere

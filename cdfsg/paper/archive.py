@@ -27,15 +27,14 @@ def folder_of(experiment: Experiment) -> Path:
 
 
 def figure_folder(experiment: Experiment) -> Path:
-    """Where the figures of an experiment go: into the repository only for the paper's own."""
+    """Where its figures go: into the repository only for the paper's own."""
     return FIGURES if experiment.table else QUICK
 
 
 def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
     """Write the records of an experiment by part, the curves of the table in a file of their own.
 
-    While a file of runs is replaced the index has the old and the new jobs, so a kill at any moment leaves records
-    that can be read.
+    The index has old and new jobs while files are replaced, so a kill leaves records that can be read.
     """
     traced = parts[""]["role"] == "trace"
     parts = {**parts, "": parts[""][~traced], "curves": parts[""][traced]}
@@ -56,7 +55,7 @@ def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
 
 
 def unpack(experiment: Experiment, folder: Path) -> int:
-    """Write the published jobs of an experiment into `folder` where it lacks them; returns how many."""
+    """Write published jobs into `folder` where it lacks them; returns how many."""
     parts = [part for part in (*experiment.parts, "curves") if _file(experiment, part).exists()]
     jobs = {folder / f"{key}.csv": job for key, job in _read(experiment, parts).groupby("key", sort=False)}
     missing = [path for path in jobs if not is_intact(path)]
@@ -76,7 +75,7 @@ def runs_of(experiment: Experiment) -> pd.DataFrame:
 
 
 def more(experiment: Experiment, part: str) -> pd.DataFrame:
-    """Read the records of a further part, "betas" or "ablations"; no rows where the experiment has no such part."""
+    """Read the part "betas" or "ablations"; no rows where an experiment has none."""
     return _read(experiment, [part] if part in experiment.parts else [])
 
 

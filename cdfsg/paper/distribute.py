@@ -31,7 +31,7 @@ def each(compute: Callable[..., R], tasks: Sequence[tuple[Job, Any]], workers: W
     if isinstance(workers, int):
         yield from Parallel(
             n_jobs=min(workers, len(tasks)), return_as="generator_unordered", batch_size=1, pre_dispatch="all",
-            temp_folder=tempfile.gettempdir(),  # never used; by default an empty one is made, and a kill leaves it
+            temp_folder=tempfile.gettempdir(),  # a kill leaves the default one
         )(delayed(compute)(*task) for task in tasks)  # fmt: skip
         return
     from distributed import as_completed
@@ -56,7 +56,7 @@ def each(compute: Callable[..., R], tasks: Sequence[tuple[Job, Any]], workers: W
 
 @contextmanager
 def cluster(address: str | None, processes: int) -> Iterator[Workers]:
-    """The workers of the Dask cluster at `address`, such as ``host:8786``; without one, processes of this machine."""
+    """The workers of the Dask cluster at `address`; without one, processes of this machine."""
     if address is None:
         yield processes
         return
@@ -99,7 +99,7 @@ def _connected(address: str) -> Any:
 async def _kind_at(address: str) -> str:
     """What answers at an address: a ``Scheduler``, or another part of Dask.
 
-    Asked first, since a `Client` can wait for minutes at a port of something else, such as the scheduler's dashboard.
+    Asked first, since a `Client` can wait for minutes at a port of something else.
     """
     from distributed import Security
     from distributed.core import rpc
@@ -110,7 +110,7 @@ async def _kind_at(address: str) -> str:
 
 
 def progress(results: Iterable[tuple[Job, R, float]], jobs: Sequence[Job], total: int) -> Iterator[tuple[Job, R]]:
-    """Results of `jobs`, of `total` in all; tells on stderr in whole lines how many are done and what is left."""
+    """Results of `jobs`, of `total` in all; stderr gets whole lines on what is done and left."""
     if jobs:
         kept = f", {total - len(jobs)} kept" * (total > len(jobs))
         print(f"{len(jobs)} of {total} jobs to run{kept}", file=sys.stderr, flush=True)

@@ -19,7 +19,7 @@ COLUMNS = (
 
 
 def solve(dataset: str, ps: Sequence[int]) -> pd.DataFrame:
-    """Solve a data set exactly on one core; `of` says to which data and code the numbers belong."""
+    """Solve a data set exactly on one core; `of` names the data and code."""
     views = views_of(dataset).with_centring(True)  # a copy without the kept covariance
     with threadpool_limits(1):
         began = time.perf_counter()
@@ -46,7 +46,7 @@ def data_and_code(dataset: str) -> str:
 
 
 def update(path: Path, dataset: str, ps: Sequence[int]) -> None:
-    """Solve a data set and replace its rows in the file `path`, unless they are there and of these data and code."""
+    """Solve a data set and replace its rows in a file, unless they are of these data and code."""
     kept = pd.DataFrame(columns=list(COLUMNS))
     try:
         kept = checksums.read_csv(path, "it is made anew")

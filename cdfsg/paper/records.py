@@ -1,4 +1,4 @@
-"""Run records: their schema and their files, of which the cache has a sealed one per job, named by its key."""
+"""Run records: their schema, and their files, of which the cache has a sealed one per job."""
 
 import io
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from cdfsg.files import Damaged, read_sealed, write_sealed
 from cdfsg.solvers import SOLVERS
 
 SETTINGS = tuple(dict.fromkeys(name for solver in SOLVERS.values() for name in solver.settings))
-"""Hyper-parameters of the registered solvers: a record has a column of each, empty where a solver has none of it."""
+"""Hyper-parameters of all registered solvers, each a column."""
 
 JOB = (
     "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "bound", "lanes", "provenance",
@@ -25,7 +25,7 @@ RUN = (
 """Columns that differ: one row per run, or per run and point of a curve."""
 
 COLUMNS = (*JOB, *RUN, "seconds", "key")
-"""Columns of a record, with the wall time of its job; the key comes last, so that a row that is cut short shows."""
+"""Columns of a record; the key comes last, so that a row cut short shows."""
 
 SAME_RUN = ["batch_size", "p", "solver", "variant", *SETTINGS]
 """Columns that the runs of one cell of a grid share."""
@@ -43,7 +43,7 @@ def write(frame: pd.DataFrame, path: Path) -> None:
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
-    """Read and join the records of jobs; an empty frame with the schema's columns where there is none."""
+    """Read and join the records of jobs."""
     remedy = "delete it and run again"
     return joined(complete(table(read_sealed(path, remedy), COLUMNS, path, remedy), path, remedy) for path in paths)
 
@@ -71,7 +71,7 @@ def table(data: bytes, columns: tuple[str, ...], path: Path, remedy: str) -> pd.
 
 
 def complete(frame: pd.DataFrame, path: Path, remedy: str) -> pd.DataFrame:
-    """The records; `Damaged` unless every job has all its lanes at each point once, and numbers where they belong."""
+    """The records; `Damaged` unless every job has each lane once at each point, and numbers."""
     numbers = frame.drop(columns=[name for name in frame if name in _TEXT])
     points = frame.groupby(["key", "samples"])["lanes"].agg(["size", "min", "max"])
     if (

@@ -18,7 +18,7 @@ from cdfsg.paper.select import plan
 
 
 def run_experiment(experiment: Experiment, folder: Path, workers: Workers) -> dict[str, pd.DataFrame]:
-    """The records of an experiment by part: the stages that need no selection, then the others at what it gives."""
+    """The records of an experiment by part: first what needs no selection, then what it gives."""
     first = {part: run_jobs(experiment.jobs(part=part), folder, workers) for part in experiment.parts}
     chosen = plan(experiment, records.joined(first.values()))
     found = {}
@@ -32,7 +32,7 @@ def run_experiment(experiment: Experiment, folder: Path, workers: Workers) -> di
 
 
 def run_jobs(jobs: Sequence[Job], folder: Path, workers: Workers) -> pd.DataFrame:
-    """Run the jobs whose record is missing or damaged, and return all records; a kill loses only what is under way."""
+    """Run the jobs whose record is missing or damaged, and return all records."""
     paths, missing = {job: folder / f"{key_of(job)}.csv" for job in jobs}, []
     for job, path in paths.items():
         try:
@@ -50,7 +50,7 @@ def run_jobs(jobs: Sequence[Job], folder: Path, workers: Workers) -> pd.DataFram
 
 
 def compute_alone(job: Job, asked: tuple[str, ...]) -> tuple[Job, pd.DataFrame, float]:
-    """Compute a job of the code and data `asked` for, maybe on another machine; with its seconds in all."""
+    """Compute a job of the code and data `asked` for; with its seconds in all."""
     began = time.perf_counter()
     # Independent jobs on one BLAS thread each beat threads inside small products.
     with threadpool_limits(1):

@@ -20,7 +20,7 @@ from cdfsg.problems import SampledGCCA
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 
 SIZES = {"mediamill": (120, 101), "mnist": (392, 392), "nmnist": (784, 784, 784)}
-"""View sizes of the paper's data sets; a count needs no more of them."""
+"""View sizes of the paper's data sets."""
 BATCH_SIZES = (20, 50, 100, 200)
 MIDDLE = {"n": 800, "batch_size": 20, "p": 10}
 VARIED = {"n": (200, 400, 800, 1600, 3200, 6400, 12800), "batch_size": (20, 50, 100, 200, 400), "p": (5, 10, 20, 40)}
@@ -30,11 +30,11 @@ MEMORY_NAME = "cost-memory.csv"
 ORACLES = {"O_C": 2, "O_grad_f": 1, "O_grad_C": 1}
 """How often a step asks each."""
 PARTS = (*ORACLES, "products", "entrywise")
-"""What a step does: ask the oracles, multiply tall matrices by p-by-p ones, pass over the entries of X and Y."""
+"""What a step does: ask the oracles, multiply tall matrices by p-by-p ones, pass over entries."""
 FORMULA, TEXTBOOK = "the paper's formula", "CDFSG, textbook"
 SOLVERS: dict[str, type[CDFSG]] = {CDFSG.name: CDFSG, CDFSGAda.name: CDFSGAda}
 FORMS = (*SOLVERS, TEXTBOOK)
-"""The textbook form asks every oracle by itself, and multiplies n-by-p matrices where the solver multiplies scores."""
+"""The textbook form asks each oracle alone, and multiplies n-by-p matrices in place of scores."""
 STEP = pd.DataFrame(
     {
         ("X", "entrywise"): ("n p", "3 n p", "n p"),
@@ -47,7 +47,7 @@ STEP = pd.DataFrame(
     },
     FORMS,
 ).T.rename_axis(["update", "part"])
-"""Scalar multiplications with the identity merit, by key update and part; quotients and square roots count as one."""
+"""Scalar multiplications, quotients and roots with the identity merit, by key update and part."""
 
 
 def evaluate(formula: str, m: int, n: int, batch_size: int, p: int) -> int:
@@ -80,7 +80,7 @@ def printed_adds_up() -> bool:
 
 
 def beside_the_paper() -> pd.DataFrame:
-    """`STEP`, and what the paper prints for each of its rows; the row "total" has the paper's alone."""
+    """`STEP`, and what the paper prints for each row; the "total" is the paper's alone."""
     table = load_printed_cost().query("quantity == 'cost'")
     count = table["coefficient"].map("{:g} ".format).replace("1 ", "")
     said = (count + table["term"]).where(table["coefficient"].notna(), "O(" + table["term"] + ")")
@@ -92,8 +92,7 @@ def beside_the_paper() -> pd.DataFrame:
 def totals(p: int) -> pd.DataFrame:
     """Multiplications of one step at one p, of every solver and of the paper's formula, by `PARTS`.
 
-    The formula is read as multiplications, with its oracles as the textbook form counts them; what it prints as
-    ``O(n p)`` is left out.
+    The formula is read as multiplications, with the textbook's oracles and without its ``O(n p)``.
     """
     products = beside_the_paper().at[("total", "products"), "printed"]
     tables = []
@@ -109,7 +108,7 @@ def totals(p: int) -> pd.DataFrame:
 def memory(solver: CDFSG, n: int, batch_size: int, p: int) -> dict[str, int]:
     """Numbers (of 8 bytes) that the solver keeps on two views, and the most that a step allocates besides.
 
-    The latter is rounded to hundreds, as the interpreter's own few objects vary.
+    The latter is rounded to hundreds: the interpreter's own objects vary.
     """
     rng = np.random.default_rng(0)
     samples, X0 = rng.standard_normal((2, batch_size, n)), rng.standard_normal((1, n, p)) / math.sqrt(n * p)
@@ -131,7 +130,7 @@ def memory(solver: CDFSG, n: int, batch_size: int, p: int) -> dict[str, int]:
 
 
 def memories(every: int = 1) -> pd.DataFrame:
-    """`memory` of each solver where n, l and p vary one at a time; or every so many of these rows."""
+    """`memory` of each solver where n, l and p vary one at a time, or `every` so many rows."""
     points = [MIDDLE | {name: value} for name, values in VARIED.items() for value in values]
     rows = [{"solver": name, "m": 2, **point} for name in SOLVERS for point in points]
     table = pd.DataFrame(rows).drop_duplicates(ignore_index=True).iloc[::every].reset_index(drop=True)
@@ -146,7 +145,7 @@ def lines(table: pd.DataFrame, along: str) -> pd.DataFrame:
 
 
 def slopes(table: pd.DataFrame) -> pd.DataFrame:
-    """Exponents of n in the numbers kept, and in all that live at once in a step; an n-by-n array would make them 2."""
+    """Exponents of n in the numbers kept, and in all that live at once in a step."""
     along = lines(table, "n").assign(peak=lambda t: t[["state", "minibatch", "extra"]].sum(axis=1))
     last = np.log(along.set_index("solver")[["n", "state", "peak"]]).groupby("solver").tail(2)
     steps = last.groupby("solver").diff().dropna()

@@ -23,7 +23,7 @@ FILES |= {kind: f"dataset-{kind}.csv" for kind in ("views", "spectra", "denomina
 SHOWN = {"mediamill": 40, "mnist": 8, "nmnist": 8}
 """Samples that are kept for a picture."""
 RTOLS, RIDGES = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4), (1e-6, 1e-4, 1e-3, 1e-2)
-"""Truncations of the spectra, and ridges in units of a view's mean eigenvalue, for PCC's denominator."""
+"""For PCC's denominator; ridges in units of a view's mean eigenvalue."""
 PERFECT = 1e-8
 """Relative distance up to which a generalised eigenvalue counts as m - 1."""
 EXACT_POINTS, THINNED_POINTS = 20, 60
@@ -31,7 +31,7 @@ _CHUNK = 4096
 
 
 def facts(views: Views, covariance: Array, eigenvalues: Array) -> dict[str, Any]:
-    """One row of facts on a data set, from its covariance and its generalised eigenvalues in descending order.
+    """One row of facts on a data set.
 
     ``condition`` is that of M on its numerical range, ``empty`` counts the directions outside, ``perfect`` the
     eigenvalues m - 1; ``lone_sample`` has most of the variance of the leading canonical variate.
@@ -59,7 +59,7 @@ def facts(views: Views, covariance: Array, eigenvalues: Array) -> dict[str, Any]
 
 
 def view_facts(views: Views, covariance: Array) -> list[dict[str, Any]]:
-    """One row of facts per view: widths, constant columns, rank, and the values before the mean is subtracted."""
+    """One row of facts per view; values are those before the mean is subtracted."""
     rows = []
     for number, view in enumerate(views.slices, start=1):
         block, spectrum = views.data[:, view], _spectrum(covariance[view, view])
@@ -83,7 +83,7 @@ def _spectrum(block: Array) -> Array:
 
 
 def spectra(views: Views, covariance: Array, eigenvalues: Array) -> pd.DataFrame:
-    """Spectra per view over the largest; view 0 has the positive generalised eigenvalues over m - 1."""
+    """Spectra per view, over the largest; view 0 has the generalised eigenvalues, over m - 1."""
     joint = eigenvalues[eigenvalues > metrics.SPECTRUM_RTOL] / (views.n_views - 1)
     blocks = [_spectrum(covariance[view, view]) for view in views.slices]
     frames = []
@@ -95,7 +95,7 @@ def spectra(views: Views, covariance: Array, eigenvalues: Array) -> pd.DataFrame
 
 
 def denominators(views: Views, covariance: Array) -> pd.DataFrame:
-    """PCC's denominator, the sum of the p largest canonical correlations, under truncations and ridges."""
+    """PCC's denominator under truncations and ridges."""
     treatments = {f"truncated at {rtol:g}": (covariance, rtol) for rtol in RTOLS}
     for ridge in RIDGES:
         treatments[f"ridge {ridge:g}"] = metrics.ridged(covariance, views.sizes, ridge), metrics.SPECTRUM_RTOL
@@ -107,7 +107,7 @@ def denominators(views: Views, covariance: Array) -> pd.DataFrame:
 
 
 def samples(views: Views) -> pd.DataFrame:
-    """The first samples as they are stored, ``dataset, view, sample, values``, the values as text with blanks."""
+    """The first samples as stored: ``dataset, view, sample, values``."""
     shown = views.data[: SHOWN.get(views.name, 8)]
     rows = [
         (views.name, number, sample, " ".join(f"{value:.4g}" for value in row))
@@ -130,7 +130,7 @@ def tables(name: str) -> dict[str, pd.DataFrame]:
 
 
 def publish(folder: Path = RECORDS, names: Iterable[str] = NAMES) -> None:
-    """Write the records of some data sets; those of the others stay as they are."""
+    """Write the records of some data sets, and keep those of the others."""
     made, place = {name: tables(name) for name in names}, {name: at for at, name in enumerate(NAMES)}
     for kind, file in FILES.items():
         path, frames = folder / file, [found[kind] for found in made.values() if len(found[kind])]
@@ -149,12 +149,12 @@ def read(kind: str) -> pd.DataFrame:
 
 
 def read_paper_table() -> pd.DataFrame:
-    """The numbers in the paper: ``dataset, quantity, view, reported, place, flag``; view 0 is all of them."""
+    """The paper's ``dataset, quantity, view, reported, place, flag``; view 0 is all views."""
     return checksums.read_csv(PAPER / "datasets.csv", keep_default_na=False)
 
 
 def judge(datasets: pd.DataFrame, views: pd.DataFrame) -> pd.DataFrame:
-    """Every number that the paper prints of its data, with ours and the verdict ``equal`` or ``differs``."""
+    """Every number that the paper prints of its data beside ours, ``equal`` or ``differs``."""
     table, whole, single = read_paper_table(), datasets.set_index("dataset"), views.set_index(["dataset", "view"])
     found = [
         single.at[(row.dataset, row.view), row.quantity] if row.view else whole.at[row.dataset, row.quantity]

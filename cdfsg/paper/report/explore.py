@@ -57,7 +57,7 @@ def trace(
     points: int = 60,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """One run of a solver on two views, evaluated in float64 on the full data at `points` of its last pass.
+    """One run of a solver on two views, evaluated on the full data at `points` of its last pass.
 
     `start` is a factor of the orthonormal initial point.  Eigenvalues are ``exact_k`` of X'MX, and ``Y_k`` of the
     tracker or else ``C_k`` of a minibatch's X'MX; `stopped_at` is -1 for a run that was not stopped.

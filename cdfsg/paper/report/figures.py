@@ -1,4 +1,4 @@
-"""Figures, each a picture (SVG) beside its numbers (CSV), and what the plots of several notebooks share."""
+"""Figures, each a picture (SVG) beside its numbers (CSV), and what several plots share."""
 
 import io
 import re
@@ -72,7 +72,7 @@ def png(figure: Figure) -> bytes:
 
 
 def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
-    """Write ``name.csv`` and ``name.svg``, unless the old ones differ by the rounding of another processor only."""
+    """Write ``name.csv`` and ``name.svg``, unless the old ones differ by rounding only."""
     table = numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     drawn = compact(_draw(figure, "svg", {"Date": None, "Creator": None}).decode("utf-8"))
     csv, svg = folder / f"{name}.csv", folder / f"{name}.svg"
@@ -100,7 +100,7 @@ def _draw(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
 
 
 def _agree(old: str, new: str, absolute: float) -> bool:
-    """Whether two texts are equal but for numbers that differ by rounding, and names made of a hash of them."""
+    """Whether two texts are equal up to the rounding of numbers, and hashes of them."""
     old, new = _HASH.sub("", old), _HASH.sub("", new)
     if _NUMBER.sub("0", old) != _NUMBER.sub("0", new):
         return False
@@ -129,7 +129,7 @@ def panels(rows: int, columns: int, width: float = 0, height: float = 0, **share
 def quality_panels(
     table: pd.DataFrame, ylabel: str, by: str = "p", x: str = "batch_size", sharey: str = "row"
 ) -> tuple[Figure, list[tuple[Sequence[Axes], pd.DataFrame]]]:
-    """A figure with quality above feasibility violation; for each value of `by` its two panels and its rows."""
+    """A figure of quality above Fea; for each value of `by` its two panels and its rows."""
     values = sorted(table[by].unique()) if by == "p" else list(dict.fromkeys(table[by]))
     figure, axes = panels(2, len(values), sharex=True, sharey=sharey)
     for column, value in zip(axes.T, values, strict=True):
@@ -148,7 +148,7 @@ def lines(
     axes: Iterable[Axes], table: pd.DataFrame, x: str, columns: Iterable[str],
     styles: Mapping[Any, Mapping[str, Any]] = SERIES, by: str | tuple[str, ...] = ("solver", "variant"), **options: Any,
 ) -> None:  # fmt: skip
-    """Draw one column of the table into each panel, a line per key of `styles` that has numbers."""
+    """Draw one column into each panel, a line per key of `styles` that has numbers."""
     groups = {key: group.sort_values(x) for key, group in table.groupby(by if isinstance(by, str) else list(by))}
     for axis, column in zip(axes, columns, strict=True):
         for key, style in styles.items():
@@ -166,7 +166,7 @@ def batch_size_axis(axis: Axes, sizes: pd.Series) -> None:
 
 
 def finish(figure: Figure, title: str, handles: Sequence[Any] | None = None) -> Figure:
-    """Title above, legend below (by default that of the first panel), nothing overlapping."""
+    """Title above, legend below (by default of the first panel), nothing overlapping."""
     if handles is None:
         handles = figure.axes[0].get_legend_handles_labels()[0]
     if handles:
@@ -178,7 +178,7 @@ def finish(figure: Figure, title: str, handles: Sequence[Any] | None = None) -> 
 
 
 def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
-    """Median and range along the pass over the runs that have not diverged; `diverged` counts the others."""
+    """Median and range along the pass over the runs that have not diverged."""
     keys, quantities = ["p", "solver", "variant", "samples"], ["pcc", "fea", "fval"]
     table = runs[runs["role"] == "trace"].melt([*keys, "bound"], quantities, "quantity")
     table["quantity"] = pd.Categorical(table["quantity"], quantities)
@@ -192,7 +192,7 @@ def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict_map(verdicts: pd.DataFrame, title: str, bounds: Mapping[int, float] | None = None) -> Figure:
-    """The paper's table as a picture: our number over the paper's, on the colour of the verdict."""
+    """The paper's table: our number over the paper's, on the colour of the verdict."""
     ps, quantities = sorted(verdicts["p"].unique()), list(dict.fromkeys(verdicts["quantity"]))
     columns = [(p, quantity) for p in ps for quantity in quantities]
     rows = list(dict.fromkeys(zip(verdicts["batch_size"], verdicts["solver"], strict=True)))

@@ -1,4 +1,4 @@
-"""Notebooks executed by papermill: strict parameters, atomic output, no trace of the machine in the file."""
+"""Notebooks executed by papermill, without a trace of the machine in the file."""
 
 import base64
 import io
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cdfsg.files import NOTEBOOKS, Damaged, unreadable_is_damaged, write_atomically
 from cdfsg.paper.experiments import Experiment
 
-if TYPE_CHECKING:  # at run time in the functions that use them: they take two seconds to import, which no run needs
+if TYPE_CHECKING:  # they take two seconds to import
     from nbformat import NotebookNode
     from PIL.Image import Image
 
@@ -61,7 +61,7 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
         raise ValueError(f"there is no notebook {name!r}; known notebooks: {', '.join(names())}")
     target = output or source
     if parameters and target == source:
-        raise ValueError(f"{name} with parameters {parameters} needs an output of its own, not the notebook itself")
+        raise ValueError(f"{name} with parameters {parameters} needs an output of its own")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecations inside the notebook machinery
@@ -82,7 +82,7 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
 
 
 def scrub(notebook: "NotebookNode") -> "NotebookNode":
-    """Drop what differs between two equal executions, and references to widgets, which need a kernel."""
+    """Drop what differs between equal executions, and live widgets."""
     import nbformat
     from nbconvert.preprocessors.coalescestreams import CoalesceStreamsPreprocessor
 
@@ -100,7 +100,7 @@ def scrub(notebook: "NotebookNode") -> "NotebookNode":
 
 
 def read(path: Path) -> "NotebookNode":
-    """A notebook with its outputs as `execute` writes it, also where JupyterLab has saved it since."""
+    """A notebook as `execute` writes it, also where JupyterLab has saved it since."""
     import nbformat
 
     remedy = "take it back with git checkout, or execute it with: python -m cdfsg notebooks"

@@ -24,9 +24,8 @@ DOCS = ROOT / "docs"
 CAPTIONS = FIGURES / "captions.toml"
 NAMES = {"mnist": "MNIST", "nmnist": "n-MNIST", "mediamill": "Mediamill", "huber": "Huber", "identity": "identity"}
 """Data sets and merits as the paper writes them."""
-PLACE = ["dataset", "merit", "provenance"]  # the arguments of `experiment_name`
 SIGNS = dict.fromkeys(VERDICTS, "") | {"match": "✓", "better": "▲", "worse": "▼"}
-"""Not only a colour tells a verdict; those without a sign show by a dash or their absence."""
+"""A verdict is told by more than its colour."""
 SHORT = 60  # rows up to which a file of records is shown as a table
 LIGHT = 300_000  # bytes up to which one is copied into the site
 WITH_PAGES = ("claims.csv", "verdicts.csv")
@@ -57,19 +56,15 @@ def number(value: float, digits: int = 2, missing: str = "–") -> str:
     return missing if np.isnan(value) else f"{value:.2f}" if digits == 2 else f"{value:.{digits}g}"
 
 
-def experiment_name(dataset: str, merit: str, provenance: str = "original") -> str:
-    """Data set and merit in words, and the provenance unless it is original."""
+def name_of(rows: pd.DataFrame) -> str:
+    """The experiment of some verdicts in words, with a provenance other than original."""
+    dataset, merit, provenance = rows[["dataset", "merit", "provenance"]].iloc[0]
     note = "" if provenance == "original" else f" ({provenance})"
     return f"{NAMES.get(dataset, dataset)}{note}, {NAMES.get(merit, merit)} merit"
 
 
-def name_of(rows: pd.DataFrame) -> str:
-    """The experiment of some verdicts in words."""
-    return experiment_name(*rows[PLACE].iloc[0])
-
-
 def table_pages(judged: pd.DataFrame) -> dict[str, str]:
-    """Page of each of the paper's tables such as ``tables/02-mnist-identity``, in the paper's order."""
+    """Page of each of the paper's tables, such as ``tables/02-mnist-identity``."""
     rows = judged.drop_duplicates("table").itertuples()
     return {row.table: f"tables/{number:02d}-{row.dataset}-{row.merit}" for number, row in enumerate(rows, start=1)}
 
@@ -86,7 +81,7 @@ def anchor(claim: str) -> str:
 
 
 def counts(judged: pd.DataFrame) -> str:
-    """The share of each verdict per table, for the paper's algorithms and for others, as bars."""
+    """Bars of the verdicts per table, for the paper's algorithms and for others."""
     judged = counted(judged)
     ours = judged["solver"].isin(OURS)
     groups = [(" and ".join(OURS), judged[ours]), ("Competitors", judged[~ours])]
@@ -94,7 +89,7 @@ def counts(judged: pd.DataFrame) -> str:
 
 
 def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
-    """One section per claim: where the paper says it, how it is tested, where it does not hold."""
+    """One section per claim: where it stands, how it is tested, where it fails."""
     pages = table_pages(judged)
     links = {page.partition("-")[2]: f"[{name_of(judged[judged['table'] == table])}]({page}.md)"
              for table, page in pages.items()}  # fmt: skip
@@ -116,7 +111,7 @@ def _failures(where_not: str) -> list[tuple[str, list[str]]]:
 
 
 def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str], why: pd.DataFrame) -> str:
-    """One of the paper's tables with our numbers, `why` they differ, and links to where it is `shown`."""
+    """One of the paper's tables with our numbers, and `why` they differ."""
     cells = {(row.batch_size, row.solver, row.p, row.quantity): row for row in part.itertuples()}
     kinds = {quantity.split("_")[0] for quantity in part["quantity"]}
     return render("paper_table.md", title=name_of(part), part=part, bounds=bounds, shown=shown, cells=cells,
@@ -143,7 +138,7 @@ def figure_names(folder: Path = FIGURES) -> list[str]:
 
 
 def gallery(names: Sequence[str], stems: dict[str, str]) -> str:
-    """All figures with captions, in sections by `stems`: beginnings of names and their headings."""
+    """All figures with captions, in sections: `stems` has heads by beginnings of names."""
     captions = tomllib.loads(CAPTIONS.read_text(encoding="utf-8"))
     groups: dict[str, list[tuple[str, str]]] = {stem: [] for stem in ("", *stems)}
     for name in names:

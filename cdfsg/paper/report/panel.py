@@ -53,12 +53,16 @@ class Panel:
         self.box = ipywidgets.VBox([form, self.words, self.picture])
         sliders = [slider for settings in self.settings.values() for slider in settings.values()]
         self._beginning = {widget: widget.value for widget in [*self.controls.values(), *sliders]}
-        self._watch()
+        self._is_resetting = False
+        for widget in self._beginning:
+            widget.observe(self.redraw, "value")
         self.reset.on_click(self._reset)
         self.redraw()
 
     def redraw(self, _: Any = None) -> None:
         """Run at the values of the controls and show the curves, or the sentence of an error."""
+        if self._is_resetting:
+            return
         chosen = {name: widget.value for name, widget in self.controls.items()}
         solver = chosen["solver"]
         self._of_solver.children = tuple(self.settings[solver].values())
@@ -87,15 +91,11 @@ class Panel:
         return {**self.box._repr_mimebundle_(), "image/png": picture, "text/plain": words}
 
     def _reset(self, _: Any) -> None:
+        self._is_resetting = True  # or each control would draw on its own
         for widget, value in self._beginning.items():
-            widget.unobserve(self.redraw, "value")  # or each would draw on its own
             widget.value = value
-        self._watch()
+        self._is_resetting = False
         self.redraw()
-
-    def _watch(self) -> None:
-        for widget in self._beginning:
-            widget.observe(self.redraw, "value")
 
     def _say(self, words: str, colour: str = "inherit") -> None:
         self.words.value = f'<span style="color: {colour}">{html.escape(words)}</span>'

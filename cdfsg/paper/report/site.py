@@ -32,7 +32,7 @@ _MATHJAX = "sphinx-mathjax-offline"
 
 
 def build(target: Path = SITE) -> Path:
-    """Build the report, and return its front page; an old one is replaced once the new one is complete."""
+    """Build the report in place of an old one, and return its front page."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".report-", ignore_cleanup_errors=True) as scratch:
         source, made = Path(scratch) / "source", Path(scratch) / "html"
@@ -49,7 +49,7 @@ def build(target: Path = SITE) -> Path:
 
 
 def write_sources(source: Path) -> None:
-    """Write what Sphinx reads: the pages of ``docs``, and those made of records, figures and notebooks."""
+    """Write what Sphinx reads: ``docs``, and pages made of records, figures and notebooks."""
     if not (RECORDS / "verdicts.csv").exists():
         raise FileNotFoundError(f"{RECORDS / 'verdicts.csv'} is missing; make it with: make reproduce")
     shutil.copytree(DOCS, source)
@@ -108,7 +108,7 @@ def _table_page(part: pd.DataFrame, why: pd.DataFrame) -> str:
 
 
 def _write_notebooks(source: Path) -> str:
-    """Copy the notebooks, each above its instances in the menu; returns the page that lists them."""
+    """Copy the notebooks, each above its instances; returns the page that lists them."""
     listed = []
     for name in notebooks.names():
         notebook = notebooks.read(NOTEBOOKS / f"{name}.ipynb")

@@ -1,4 +1,4 @@
-"""Results in words: titles, summaries, the parts of the README, and the check of a table's records."""
+"""Results in words: titles, summaries, parts of the README; and the check of a table."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ import pandas as pd
 from cdfsg.files import ROOT, write_atomically
 from cdfsg.paper.experiments import Experiment
 from cdfsg.paper.protocols import OURS
-from cdfsg.paper.report.pages import PLACE, experiment_name, render
+from cdfsg.paper.report.pages import name_of, render
 from cdfsg.paper.results.reasons import UNEXPLAINED, counts
 from cdfsg.paper.results.reported import load_table
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, counted, judged_ours
@@ -50,18 +50,17 @@ def summary(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) ->
 
 
 def overview(verdicts_table: pd.DataFrame) -> str:
-    """How the comparable numbers of each table come out, for the paper's algorithms and for others, as Markdown."""
+    """How the numbers of each table come out, for the paper's algorithms and for others."""
     judged, rows = counted(verdicts_table), []
     whose = np.where(judged["solver"].isin(OURS), " and ".join(OURS), "competitors")
     for (_, who), part in judged.groupby(["table", whose], sort=False):
         found = {head: int(part["verdict"].isin(words).sum()) for head, words in _IN_SHORT.items()}
-        name = experiment_name(*part[PLACE].iloc[0])
-        rows.append({"data, merit": name, "whose": who, "compared": sum(found.values()), **found})
+        rows.append({"data, merit": name_of(part), "whose": who, "compared": sum(found.values()), **found})
     return render("table.md", table=pd.DataFrame(rows))
 
 
 def verdicts_by_solver(verdicts_table: pd.DataFrame) -> str:
-    """How many verdicts of each kind there are per table and solver, as a Markdown table."""
+    """Number of verdicts of each kind per table and solver, as Markdown."""
     rows = []
     for (table, solver), part in counted(verdicts_table).groupby(["table", "solver"], sort=False):
         kind = part["provenance"].iloc[0]
@@ -72,20 +71,20 @@ def verdicts_by_solver(verdicts_table: pd.DataFrame) -> str:
 
 
 def claims_table(asserted: pd.DataFrame) -> str:
-    """The ledger of the claims as a Markdown table."""
+    """The ledger of the claims as Markdown."""
     heads = {"says": "the paper says", "verdict": "verdict", "derived": "cases on derived data (n-MNIST)"}
     return render("table.md", table=asserted[list(heads)].rename(columns=heads))
 
 
 def reasons_in_words(table: pd.DataFrame) -> str:
-    """How many numbers of each solver differ for which first reason, as a Markdown table."""
+    """Number of differences by solver and first reason, as Markdown."""
     found = counts(table)
     found.insert(0, "numbers", found.sum(axis=1))
     return render("table.md", table=found.reset_index())
 
 
 def reasons_in_short(table: pd.DataFrame, judged: pd.DataFrame) -> str:
-    """How many of the numbers that differ have a reason, in a sentence of two lines."""
+    """How many of the numbers that differ have a reason."""
     without = int(table["reason"].eq(UNEXPLAINED).sum())
     derived = int(table["table"].isin(judged.loc[judged["provenance"] == "derived", "table"]).sum())
     return (
@@ -95,7 +94,7 @@ def reasons_in_short(table: pd.DataFrame, judged: pd.DataFrame) -> str:
 
 
 def theory(rows: Iterable[Recorded]) -> str:
-    """How many statements of the paper have which verdict, as a Markdown list."""
+    """Number of statements per verdict, as Markdown."""
     words = [row.verdict for row in rows]
     return "\n".join(f"* {words.count(verdict)} of {len(words)}: {verdict}" for verdict in VERDICTS_OF_THEORY)
 
@@ -116,7 +115,7 @@ def write_into_readme(name: str, text: str) -> None:
 
 
 def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> None:
-    """Raise AssertionError unless the records are complete and sound; the message names what fails."""
+    """Raise AssertionError unless the records are complete and sound."""
     final = runs[(runs["role"] == "reported") & (runs["status"] == "done")]
     lowest, worst = (final["fval_orth"] - final["bound"]).min(), final["fea_orth"].max()
     printed = len(load_table(experiment.table)) if experiment.table else len(judged)

@@ -42,9 +42,6 @@ def made(data, sizes, scale=1.0):
     return some, some.covariance, metrics.generalised_eigenvalues(some.covariance, some.sizes)
 
 
-# --- facts -----------------------------------------------------------------------------------------------
-
-
 def test_facts_of_data_with_a_known_answer():
     # Two views: x and 3 x, a constant column, and independent signs.
     x = np.array([1.0, -1, 1, -1])
@@ -58,11 +55,8 @@ def test_facts_of_data_with_a_known_answer():
     assert (second["constant"], second["rank"], second["zeros"]) == (0, 1, 0)
     assert first["mean"] == pytest.approx(0.5 * 7 / 3)
     assert second["deviation"] == pytest.approx(1.5)
-
-
-def test_zeros_are_those_of_the_stored_values():
-    some = made(np.array([[0, 5, 0], [0, 0, 2], [1, 0, 0]], dtype=np.uint8), (2, 1))
-    assert [row["zeros"] for row in data_table.view_facts(*some[:2])] == pytest.approx([4 / 6, 2 / 3])
+    integers = made(np.array([[0, 5, 0], [0, 0, 2], [1, 0, 0]], dtype=np.uint8), (2, 1))
+    assert [row["zeros"] for row in data_table.view_facts(*integers[:2])] == pytest.approx([4 / 6, 2 / 3])
 
 
 def test_a_sample_that_no_other_is_like_carries_the_leading_variate():
@@ -89,9 +83,6 @@ def test_the_denominator_falls_as_more_is_truncated_or_a_ridge_is_added_and_need
     ridges = [table[f"ridge {ridge:g}", 5] for ridge in data_table.RIDGES]
     assert (np.diff(ridges) < 0).all() and ridges[0] < exact
     assert len(data_table.denominators(make_views(500, (6, 5, 4), (0.5,), seed=2), np.eye(15))) == 0
-
-
-# --- the paper's table, and records ----------------------------------------------------------------------
 
 
 def test_a_printed_number_is_equal_or_differs(datasets, views):

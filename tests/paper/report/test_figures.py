@@ -161,14 +161,12 @@ def test_rsg_plus_has_no_band_of_feasibility_since_its_constraint_is_another():
 def test_there_is_a_column_of_panels_per_p_with_a_line_per_series_that_has_numbers():
     bands = trace_bands(traces().query("solver != 'Landing'"))
     figure = curves(bands, "a title")
-    assert figure.get_suptitle() == "a title" and len(figure.axes) == 4
-    assert [axis.get_title() for axis in figure.axes[:2]] == ["p = 2", "p = 4"]
+    assert [axis.get_title() for axis in figure.axes] == ["p = 2", "p = 4", "", ""]
     labels = ["CDFSG", "CDFSG-Ada", "RSG+", "RSG+, tuned like CDFSG"]
     assert [line.get_label() for line in figure.axes[0].lines] == labels
     assert [text.get_text() for text in figure.legends[0].get_texts()] == labels
     mine = bands.query("p == 4 and quantity == 'pcc' and solver == 'CDFSG'")
-    drawn = figure.axes[1].lines[0]
-    assert drawn.get_xdata().tolist() == [0, 900, 1700] and drawn.get_ydata().tolist() == mine["median"].tolist()
+    assert figure.axes[1].lines[0].get_ydata().tolist() == mine["median"].tolist()
 
 
 def test_every_verdict_has_a_colour_of_its_own():

@@ -25,7 +25,6 @@ def test_the_summary_says_how_many_numbers_match_and_how_many_rows_are_attained(
 
 
 
-
 def test_the_table_by_solver_counts_every_judged_number_once(complete):
     table = verdicts(EXPERIMENT, complete)
     lines = summaries.verdicts_by_solver(table).splitlines()
