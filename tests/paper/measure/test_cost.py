@@ -17,7 +17,7 @@ TALL = {"CDFSG": 2, "CDFSG-Ada": 4}
 
 
 class Counted(np.ndarray):
-    """An array that counts the multiplications of its products, quotients and roots."""
+    """An array that counts the multiplications of its products, squares, quotients and roots."""
 
     total = 0
 
@@ -26,7 +26,7 @@ class Counted(np.ndarray):
         if ufunc is np.matmul:
             (*left, rows, inner), (*right, _, columns) = shapes
             Counted.total += prod(np.broadcast_shapes(tuple(left), tuple(right))) * rows * inner * columns
-        elif ufunc in (np.multiply, np.divide, np.sqrt):
+        elif ufunc in (np.multiply, np.divide, np.sqrt, np.square):
             Counted.total += prod(np.broadcast_shapes(*shapes))
         plain = [value.view(np.ndarray) if isinstance(value, Counted) else value for value in (*inputs, *out)]
         into = {"out": tuple(plain[len(inputs) :])} if out else {}
