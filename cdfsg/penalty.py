@@ -109,6 +109,8 @@ class Penalty:
         Raises ValueError if M is singular to rounding or f has no L_g.
         """
         require_whole("p", p, 1, what="the columns of X")
+        if p > len(self.M):
+            raise ValueError(f"p must be at most n = {len(self.M)}, got {p}; take fewer columns of X")
         spectrum = np.linalg.eigvalsh(self.M)
         smallest, largest = float(spectrum[0]), float(spectrum[-1])
         if smallest <= len(spectrum) * np.finfo(float).eps * largest:

@@ -101,6 +101,11 @@ def test_above_the_threshold_the_minimiser_of_h_is_feasible_and_solves_the_eigen
         assert h.value(X + 0.3 * D) > h.value(X)
 
 
+def test_the_threshold_refuses_more_columns_than_rows():
+    with pytest.raises(ValueError, match="p must be at most n = 3, got 4; take fewer columns of X"):
+        Penalty(Quadratic(np.eye(3)), np.eye(3), 1.0).threshold(4)
+
+
 def test_the_threshold_follows_the_formula_and_grows_with_the_linear_term():
     M = np.diag([0.5, 2.0])
     A = np.diag([1.0, -3.0])

@@ -18,7 +18,6 @@ DECAYS = ((0.9, 0.999), (0.9, 0.82), (0.0, 0.0), (0.0, 0.999), (0.5, 0.3), (0.99
 """(eta1, eta2); the last two violate ``eta1 < sqrt(eta2)``."""
 ALPHA = 0.3
 
-
 PRESCRIBED: Any = SimpleNamespace(
     scores=lambda Z, X: np.zeros((1, len(X), 1, X.shape[2])),
     adjoint=lambda Z, R: Z[0],

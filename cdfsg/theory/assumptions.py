@@ -2,6 +2,7 @@
 # fmt: off (see statement.py)
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.random import default_rng
@@ -12,14 +13,14 @@ from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Linear
 from cdfsg.theory import counterexamples
 from cdfsg.theory.instances import COUNT, QUADRATICS, definite, instances, orthogonal, points, somewhere
-from cdfsg.theory.statement import Margins, at_most, norm, statement, true
+from cdfsg.theory.statement import BLANKET, OURS, Margins, Tally, at_most, equal, norm, statement, true
 from cdfsg.theory.stationary import pencil, quadratic_minimiser
 
 FAR = 10.0 ** np.arange(1, 7)  # squared lengths of a column, far from the feasible set
 
 
 @statement("as:blanket (1), identity", "Assumption 1.1, Example 1", assumes="GCCA with g(t) = t",
-    says="The gradient of f is globally Lipschitz, with L_g = 2 ||(c_ij S_ij)||_2.")
+    says="The gradient of f is globally Lipschitz, with L_g = 2 ||(c_ij S_ij)||_2.", source=OURS)
 def identity_merit() -> Margins:
     for case, rng in instances(COUNT, 53, kinds=("identity",)):
         f = case.h.problem
@@ -33,7 +34,7 @@ def identity_merit() -> Margins:
     says="The gradient of f is globally Lipschitz, as the experiments presume.",
     printed="an experiment under Assumption 1.1",
     corrected="the gradient is not globally Lipschitz, so there is no threshold",
-    severity="outside the assumptions", counterexample=counterexamples.huber_is_not_lipschitz)
+    severity="outside the assumptions", counterexample=counterexamples.huber_is_not_lipschitz, source=OURS)
 def huber_merit() -> Margins:
     for _, merit in correlations(2 * COUNT, 54):
         if isinstance(merit, Huber):
@@ -47,19 +48,25 @@ def huber_merit() -> Margins:
 @statement("as:blanket (3)", "Assumption 1.3, Section 5, constant features", assumes="M >= 0 in place of M > 0",
     says="h is bounded below for large beta, as the experiments presume.",
     printed="an experiment under Assumption 1.3",
-    corrected="M is singular; for general f, h may then be unbounded below for every beta",
-    severity="outside the assumptions", counterexample=counterexamples.singular_constraint_is_unbounded)
+    corrected="M is singular; for general f, h may then be unbounded below for every beta; not for GCCA, "
+              "where f ignores the kernel of M and the assumption holds on its range",
+    severity="outside the assumptions", counterexample=counterexamples.singular_constraint_is_unbounded, source=OURS)
 def singular_constraint() -> Margins:
-    rng = default_rng(55)
+    rng, ignored = default_rng(55), Tally()
     for _ in range(COUNT):
         n = int(rng.integers(2, 5))
         basis = orthogonal(rng, n)
         M = basis[:, 1:] @ definite(rng, n - 1, 10.0) @ basis[:, 1:].T
         h = Penalty(Linear(basis[:, :1]), (M + M.T) / 2, 1e6)
         yield true(h.value(-1e9 * basis[:, :1]) > h.value(-1e6 * basis[:, :1]))
+        Z = rng.standard_normal((9, 4)) * (1, 1, 1, 0)  # a constant feature of the second view
+        gcca = GCCA(Z.T @ Z / 9, (2, 2), Identity())
+        h, X = Penalty(gcca, gcca.M, 1.0), rng.standard_normal((4, 2))
+        ignored.add(equal(h.value(X + np.outer(np.eye(4)[3], (5, -3))), h.value(X), 1 + abs(h.value(X))))
+    ignored.require("GCCA ignores the kernel of M")
 
 
-@statement("eq:classcca", "Section 1", assumes="two views, identity merit",
+@statement("eq:classcca", "Section 1", assumes="two views, identity merit, c_ij = 1, rho_p > 0",
     says="(p:GCCA) is classical canonical correlation analysis.",
     printed="yields the classical problem with X_i' S_ii X_i = I",
     corrected="yields it after X -> 2^(1/2) X: X_i' S_ii X_i = I/2 at its minimisers, "
@@ -69,21 +76,38 @@ def classical_correlation() -> Margins:
     for case, _ in instances(COUNT, 56, kinds=("identity",)):
         problem = case.h.problem
         assert isinstance(problem, GCCA)
-        X = np.sqrt(2) * quadratic_minimiser(case)[:, :1]  # the leading pair
-        gaps = [(X[view].T @ problem.M[view, view] @ X[view]).item() - 1 for view in problem.slices]
-        one, two = problem.slices
-        classical = -0.5 * (X[one].T @ problem.covariance[one, two] @ X[two]).item()
-        rho = -0.5 * float(pencil(case)[0][0])
-        yield -max(map(abs, gaps)), -abs(classical + rho / 2)
+        (one, two), values = problem.slices, pencil(case)[0]
+        p = int(np.sum(values[: case.p] < -1e-6))
+        X = np.sqrt(2) * quadratic_minimiser(case)[:, :p]
+        gaps = [norm(X[view].T @ problem.M[view, view] @ X[view] - np.eye(p)) for view in problem.slices]
+        classical = -0.5 * np.trace(X[one].T @ problem.covariance[one, two] @ X[two])
+        yield -max(gaps), -abs(classical - values[:p].sum() / 4)
 
 
-@statement("cdfcp", "Section 1; beta = 0.1 in Section 5",
+@statement("cdfcp", "Section 1, motivation", assumes=BLANKET + ", beta > 3/4 L_g / s",
+    says="The penalty function is bounded below for suitable beta.")
+def bounded_below_for_large_beta() -> Margins:
+    """``f(Y) >= f(0) - L_0 |Y| - L_g/2 |Y|^2`` and ``|A(X)|^2 <= tr(C (3 - C)^2) / (4 s)``.
+
+    So h is at least a function of C in which ``(beta/6 - L_g/(8 s)) tr C^3`` dominates.
+    """
+    for case, h, X, rng in points(somewhere, instances(COUNT, 50, betas=(1.0,))):
+        s = case.spectrum[0]
+        h = replace(h, beta=(0.75 + 10 ** rng.uniform(-6, 1)) * (case.L_g or 1.0) / s)
+        X *= 10 ** rng.uniform(-1, 4)
+        C, A = h.constraint(X), norm(h.dissolve(X))
+        wide = float(np.trace(C @ (3 * np.eye(case.p) - C) @ (3 * np.eye(case.p) - C))) / (4 * s)
+        least = h.problem.value(0 * X) - case.L_0 * wide**0.5 - case.L_g / 2 * wide
+        yield at_most(A**2, wide), (h.problem.value(h.dissolve(X)) - least) / (abs(least) + wide)
+
+
+@statement("beta = 0.1", "Section 1; Section 5",
     assumes="quadratic f: beta >= beta~; two views: any beta",
     says="The penalty function is bounded below, so that min h is min f.",
     printed="beta = 0.1 for (CDFCP)",
     corrected="min h is min f at beta~; with two views h is bounded below only for "
               "beta >= 3/2 rho_1 (Huber: 3/2 mu rho_1), which 0.1 is not for the identity merit",
-    severity="outside the assumptions", counterexample=counterexamples.small_beta_is_unbounded)
+    severity="outside the assumptions", counterexample=counterexamples.small_beta_is_unbounded, source=OURS)
 def bounded_below() -> Margins:
     for case, h, X, rng in points(somewhere, instances(COUNT, 51, kinds=QUADRATICS)):
         X *= 10 ** rng.uniform(-1, 4)

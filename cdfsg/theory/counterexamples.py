@@ -5,11 +5,16 @@ Nothing here uses the project's formulas, so that a refutation does not depend o
 ``W(x, y) = beta m x (y^2 - 1)``.
 """
 
+from fractions import Fraction
+
 import numpy as np
 
+from cdfsg.theory.enclosure import enclosure, least
 from cdfsg.theory.statement import Found, counterexample
 
 I = np.eye(2)  # noqa: E741
+BETA, START, OUTCOMES = Fraction("0.05"), Fraction("0.7"), [Fraction(m) for m in ("2.001", "-0.999", "-0.999")]
+PULL, ROOT_K = -4 * BETA * START**5 / 3, 100  # of `printed_rate_bound`; M_theta is each of OUTCOMES equally often
 
 
 @counterexample("f = -2 g(x y), mu = 0.1, from (0, R) to (mu/R, R)")
@@ -38,12 +43,8 @@ def classical_correlation_scale() -> Found:
     angle = np.linspace(0, np.pi / 2, 1801)  # x^2 + y^2 = 1
     x, y = np.cos(angle), np.sin(angle)
     best = int(np.argmin(-2 * 0.5 * x * y))
-    return abs(x[best] ** 2 - 1) > 0.1, {
-        "x^2 at GCCA's minimiser": x[best] ** 2,
-        "constraint of the classical form": 1.0,
-        "GCCA's value": -2 * 0.5 * x[best] * y[best],
-        "classical value": -0.5 * 0.5,
-    }
+    numbers = {"x^2 at GCCA's minimiser": x[best] ** 2, "constraint of the classical form": 1.0}
+    return abs(x[best] ** 2 - 1) > 0.1, numbers | {"GCCA's value": -x[best] * y[best], "classical value": -0.5 * 0.5}
 
 
 @counterexample("identity merit, rho = 1, beta = 0.1, x = y")
@@ -54,6 +55,12 @@ def small_beta_is_unbounded() -> Found:
         return -rho * C * ((3 - C) / 2) ** 2 + beta / 6 * (C**3 - 3 * C)
 
     return h(100) < 10 * h(10) < 100 * h(1), {f"h at C = {C:g}": h(C) for C in (1, 10, 100)}
+
+
+@counterexample("M = diag(1, 4), x = (0.6, 0.4), T = (-1.6, 0.6)")
+def normal_space() -> Found:
+    M, x, T = np.diag([1, 4]), np.array([0.6, 0.4]), np.array([-1.6, 0.6])  # x'Mx = 1
+    return abs(x @ M @ T) < 1e-12 < abs(x @ T), {"x'MT": (x @ M @ T).round(12), "<x, T>": x @ T}
 
 
 @counterexample("M = diag(1, [[1, -2], [-2, 5]]), A = diag(0, [[1, -2], [-2, 24]]), x = (1, 0, 0), T = (0, 1, -1)")
@@ -133,6 +140,16 @@ def vanishing_saddle_direction() -> Found:
     curvature = (9 / 4 * lam - beta) * (u @ u)
     numbers = {"norm of the proof's D": np.linalg.norm(D), "curvature along u v'": curvature}
     return not D.any() and curvature < 0, numbers
+
+
+@counterexample("M = I, A = [[20, 30], [30, 76]] / 27, beta = 1, X = diag(3/7, 12/7)^(1/2)")
+def columns_off_the_eigenvectors() -> Found:
+    A, C = np.array([[20, 30], [30, 76]]) / 27, np.diag([3 / 7, 12 / 7])  # f = tr(X'AX) / 2
+    X, Q = C**0.5, (3 * I - C) / 2
+    G = A @ X @ Q
+    slope = G @ Q - X @ (X.T @ G + G.T @ X) / 2 + X @ (C @ C - I)  # grad h
+    size = np.linalg.norm(slope).round(12)
+    return size < 1e-12 < abs(A[0, 1]), {"||grad h||": size, "e_2'A e_1": A[0, 1]}
 
 
 @counterexample("f = x, n = p = 1, M = 1, beta = 12, x = N = 1")
@@ -245,6 +262,36 @@ def conditional_expectation() -> Found:
     D = beta * m * x * (Y**2 - 1)
     W = beta * m.mean() * x * (Y**2 - 1)
     return D.mean() != W.mean(), {"E D": D.mean(), "E W(X, Y)": W.mean()}
+
+
+@counterexample("f = c x, c = -4/3 beta 0.7^5, beta = 0.05, M_theta = 2.001 or (twice) -0.999, b = 1, "
+                "alpha = s1 = 2, x_0 = 0.7, K = 10,000")  # fmt: skip
+def printed_rate_bound() -> Found:
+    c, beta, low, high, s1, s2 = PULL, BETA, Fraction("0.35"), Fraction("0.72"), 2, 2 * ROOT_K
+    M, tau_x, tau_m = sum(OUTCOMES, Fraction(0)) / 3, high, max(OUTCOMES)  # M = 0.001 > 0
+    variance = sum(((m - M) ** 2 for m in OUTCOMES), Fraction(0)) / 3
+
+    def slope(m: Fraction) -> list[Fraction]:  # coefficients of h' for M = m; with b = 1, y = m x^2, also of D
+        return [3 * c / 2, -beta * m, -3 * c * m / 2, Fraction(0), Fraction(0), beta * m**3]
+
+    moves = [enclosure([(k == 1) - s1 * a for k, a in enumerate(slope(m))], low, high) for m in OUTCOMES]
+    stays = all(low <= x[0] and x[1] <= high for x in moves)  # x - 2 D stays in [low, high], so no path leaves it
+    tau_d = max(abs(D) for m in OUTCOMES for D in enclosure(slope(m), low, high))
+    squared = min(map(abs, enclosure(slope(M), low, high))) ** 2
+    h = [Fraction(0), *(a / k for k, a in enumerate(slope(M), start=1))]
+    L_h = max(map(abs, enclosure([k * a for k, a in enumerate(slope(M))][1:], -high, high)))
+    gap = sum(a * START**k for k, a in enumerate(h)) - least(h, Fraction(100))
+    tau_y = tau_x * tau_m * (tau_x + 2 * s1 * tau_d)
+
+    def bound(m: Fraction, noise: Fraction, drift: int) -> Fraction:
+        L_W = abs(c) / 2 + 2 * beta * m * tau_x * tau_y  # dW/dy = -c/2 + 2 beta m x y
+        J_0 = gap + L_W**2 * START**4 * (tau_m - M) ** 2
+        drifts = (drift * (L_W * tau_x * tau_m) ** 2 + L_h / 2) * s2 * tau_d**2
+        return Fraction(2, ROOT_K) * (J_0 / s2 + noise * s2 / s1**2 * L_W**2 * tau_x**4 * variance + drifts)
+
+    printed, eight, sure = bound(M, Fraction(1, 2), 4), bound(M, Fraction(2), 8), bound(tau_m, Fraction(2), 8)
+    numbers = {"|h'|^2 at least": squared, "printed": printed, "with 2 and 8": eight, "and almost sure L_W": sure}
+    return stays and printed < eight < squared < sure, numbers
 
 
 @counterexample("B_0 = 1, V_0 = 0, alpha = 0.01, eta = (0.9, 0.999), epsilon = 1e-8")

@@ -73,16 +73,18 @@ def commuting(C: Array, rng: Generator) -> Array:
     return (vectors * rng.standard_normal(len(C))) @ vectors.T
 
 
-@statement("Le_inner_nablah_XQ, proof", "Section 3.1, last line", assumes="one column",
+@statement("Le_inner_nablah_XQ, proof", "Section 3.1, last line", assumes=EVERY + ", Q commutes with C",
     says="The same at the end of the proof.",
     printed="(... - 3/2 Lambda(X)) (X'MX + I) Q",
     corrected="(... - 3/2 Lambda(X)) (X'MX - I) Q, since C^2 - I = (C + I)(C - I)",
     severity="typo", counterexample=counterexamples.inner_product_last_line)
 def inner_product_proof() -> Margins:
-    for case, rng in any_instances(COUNT, 7):
-        C = case.h.constraint(somewhere(case.h.M, 1, rng))
-        one = eye_like(C)
-        yield equal(C @ C - one, (C + one) @ (C - one), 1 + C.item() ** 2)
+    for _, h, X, rng in points(somewhere, any_instances(COUNT, 7)):
+        C, Lambda = h.constraint(X), sym(X.T @ dissolved_gradient(h, X))
+        Q, one = commuting(C, rng), eye_like(C)
+        before = Lambda @ (1.5 * one - C / 2) - Lambda @ C + h.beta * C @ (C + one) @ (C - one)
+        last = (h.beta * C @ (C + one) - 1.5 * Lambda) @ (C - one)
+        yield equal(np.trace(before @ Q), np.trace(last @ Q), norm(Q) * (norm(Lambda) + h.beta) * (1 + norm(C)) ** 3)
 
 
 @statement("eq:normgraf", "Section 3.1", assumes=BLANKET,

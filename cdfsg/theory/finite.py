@@ -5,7 +5,6 @@ The solvers' own `step` drives it.  To enumerate the draws of an iteration, each
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,63 +19,45 @@ from cdfsg.solvers.cdfsg import CDFSG, TrackingState
 
 @dataclass(eq=False)
 class FinitePencil:
-    """``min E tr(X'A_xi X) / 2`` subject to ``X' E[M_theta] X = I`` over equally likely outcomes.
+    """``min E tr(X'A_xi X) / 2 + <B, X>`` subject to ``X' E[M_theta] X = I`` over equally likely outcomes.
 
-    U and V (outcomes, r, n) make ``A_xi = sign U_xi'U_xi / r`` and ``M_theta = V_theta'V_theta / r``.
-    Samples (s, lanes, 2 r, n) have the rows of U, then those of V.
+    A_xi and M_theta (outcomes, n, n) are symmetric, and may be indefinite.
+    Samples (s, lanes, 3 n, n) have the rows of I, of A_xi and of M_theta.
     """
 
-    U: Array
-    V: Array
-    sign: int = -1
+    A_xi: Array
+    M_theta: Array
+    B: float = 0.0
 
     def __post_init__(self) -> None:
-        self.outcomes, self.r, self.n = self.U.shape
+        self.outcomes, self.n, _ = self.M_theta.shape
         self.sizes: tuple[int, ...] = (self.n,)
-
-    @cached_property
-    def A_xi(self) -> Array:
-        return self.sign * self.U.mT @ self.U / self.r
-
-    @cached_property
-    def M_theta(self) -> Array:
-        return self.V.mT @ self.V / self.r
-
-    @cached_property
-    def A(self) -> Array:
-        return sym(self.A_xi.mean(axis=0))
-
-    @cached_property
-    def M(self) -> Array:
-        return sym(self.M_theta.mean(axis=0))
+        self.A, self.M = sym(self.A_xi.mean(axis=0)), sym(self.M_theta.mean(axis=0))
 
     def penalty(self, beta: float) -> Penalty:
         return Penalty(Quadratic(self.A), self.M, beta)
 
     def scores(self, Z: Array, X: Array) -> Array:
-        """``Z X`` in every lane, shape (s, lanes, 2 r, p)."""
         return Z @ X
 
     def adjoint(self, Z: Array, R: Array) -> Array:
-        """``Z' R``, summed over the s minibatches, shape (lanes, n, p)."""
         return (Z.mT @ R).sum(axis=0)
 
     def constraint(self, P: Array) -> Array:
-        """``X' M_theta X``, shape (lanes, p, p)."""
         return P.mT @ self.constraint_factor(P)
 
     def constraint_factor(self, P: Array) -> Array:
-        """``V X / r``, and zero for the rows of U."""
-        r = P.shape[1] // 2
-        return P * (np.arange(2 * r) >= r)[:, None] / r
+        """``M_theta X`` in the rows of I, and zeros."""
+        return self._first(P[:, 2 * self.n :])
 
     def raw_gradient(self, P: Array) -> Array:
-        """``sign U X / r``, and zero for the rows of V."""
-        r = P.shape[1] // 2
-        return P * (np.arange(2 * r) < r)[:, None] * (self.sign / r)
+        """``A_xi X + B`` in the rows of I, and zeros."""
+        return self._first(P[:, self.n : 2 * self.n] + self.B)
+
+    def _first(self, a: Array) -> Array:
+        return np.concatenate([a, np.zeros_like(a), np.zeros_like(a)], axis=1)
 
     def draw(self, theta: Array, xi: Array) -> Array:
-        """The minibatches of these outcomes, one per lane, shape (2, lanes, 2 r, n)."""
         return np.stack([self.rows(theta), self.rows(xi)])
 
     @property
@@ -85,25 +66,17 @@ class FinitePencil:
         return np.indices((self.outcomes, self.outcomes)).reshape(2, -1)
 
     def every_draw(self, lanes: int) -> Array:
-        """All outcomes for each of `lanes` states; `branched` repeats these."""
         return self.draw(*np.tile(self.pairs, lanes))
 
     def rows(self, outcome: Array) -> Array:
-        return np.concatenate([self.U[outcome], self.V[outcome]], axis=1)
+        A_xi, M_theta = self.A_xi[outcome], self.M_theta[outcome]
+        return np.concatenate([np.broadcast_to(np.eye(self.n), A_xi.shape), A_xi, M_theta], axis=1)
 
     def gradient_of_h(self, X: Array, beta: float) -> Array:
         """Exact gradient of h in every lane, as W on a minibatch with A and M."""
-        P = self.scores(self._mean_rows, X)
-        return CDFSG(beta).direction(self, self._mean_rows, P, sym(self.constraint(P[0])))
-
-    @cached_property
-    def _mean_rows(self) -> Array:
-        """Roots of ``n |A|`` and ``n M``, shape (1, 1, 2 n, n)."""
-        roots = []
-        for matrix in (self.sign * self.A, self.M):
-            values, vectors = np.linalg.eigh(matrix * self.n)
-            roots.append(np.sqrt(np.maximum(values, 0))[:, None] * vectors.T)
-        return np.concatenate(roots)[None, None]
+        Z = np.concatenate([np.eye(self.n), self.A, self.M])[None, None]
+        P = self.scores(Z, X)
+        return CDFSG(beta).direction(self, Z, P, sym(self.constraint(P[0])))
 
 
 def branched(state: TrackingState, count: int) -> Any:
@@ -142,14 +115,12 @@ def squared_norms(a: Array) -> Array:
     return np.sum(a * a, axis=(-2, -1))
 
 
-def random_pencil(
-    rng: Generator, n: int, outcomes: int, rows: int | None = None, condition: float = 1.0
-) -> FinitePencil:
+def random_pencil(rng: Generator, n: int, outcomes: int, rows: int = 0, condition: float = 1.0) -> FinitePencil:
     """Gaussian outcomes; M has about the square of `condition` as its condition number."""
     rows = rows or -(-n // outcomes)
     scale = np.geomspace(1, 1 / condition, n)
-    U, V = rng.standard_normal((2, outcomes, rows, n))
-    return FinitePencil(U * scale, V * scale, int(rng.choice([1, -1])))
+    U, V = rng.standard_normal((2, outcomes, rows, n)) * scale / rows**0.5
+    return FinitePencil(rng.choice([1, -1]) * U.mT @ U, V.mT @ V)
 
 
 def least_penalty(toy: FinitePencil, beta: float, p: int) -> float:

@@ -78,10 +78,8 @@ def violation_proof() -> Margins:
         C = h.constraint(X)
         wide = C + eye_like(C)
         product = X.T @ dissolved_gradient(h, X)
-        yield (
-            at_most(3 * norm(sym(product) @ wide, 2), 13 / 2 * norm(product, 2)),
-            at_most(14 / 5, np.linalg.eigvalsh(C @ wide @ wide)[0]),
-        )
+        yield (at_most(3 * norm(sym(product) @ wide, 2), 13 / 2 * norm(product, 2)),
+               at_most(14 / 5, np.linalg.eigvalsh(C @ wide @ wide)[0]))
 
 
 @statement("th:star_bx, proof", "Section 3.4, first line", assumes=NEAR,
@@ -125,7 +123,5 @@ def shared_approximate_points() -> Margins:
     for case, h, X, _ in near(47):
         low, high = case.spectrum
         slope, epsilon = norm(h.gradient(X)), max(norm(h.lagrangian_gradient(X)), violation(h, X))
-        yield (
-            at_most(epsilon, (4 + 2 * high**0.5 * h.beta) / (low**0.5 * h.beta) * slope),
-            at_most(slope, (1 + 7 * h.beta * high**0.5) * epsilon),
-        )
+        yield (at_most(epsilon, (4 + 2 * high**0.5 * h.beta) / (low**0.5 * h.beta) * slope),
+               at_most(slope, (1 + 7 * h.beta * high**0.5) * epsilon))

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.polynomial import Chebyshev
 from numpy.random import Generator, default_rng
 
-from cdfsg.linalg import Array
+from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.theory import counterexamples
 from cdfsg.theory.finite import FinitePencil, every_path, least_penalty, random_pencil, squared_norms, started
-from cdfsg.theory.statement import BLANKET, Erratum, Margins, at_most, norm, norms, statement
+from cdfsg.theory.statement import BLANKET, OURS, Erratum, Margins, Tally, at_most, norm, norms, statement
 from cdfsg.theory.tracker import INDEFINITE
 
 STEPS = BLANKET + ", alpha_k = s1 b_k = s2 / sqrt(K), 0 < s1 <= 2"
@@ -48,18 +48,36 @@ class Constants:
 
 
 @statement("theorem on Algorithm 1", "Section 4.1",
-    assumes=STEPS + ", s2 <= s1 sqrt(K), almost sure L_W, D_0 by eq:updated",
+    assumes=STEPS + ", s2 <= s1 sqrt(K), D_0 by eq:updated",
     says="The mean of E||grad h(X_k)||^2 over k < K is at most the printed bound.",
-    corrected="at most the corrected bound",
-    counterexample=counterexamples.conditional_expectation,
-    slips=(Erratum("Section 4.1, theorem on Algorithm 1",
-                   "s2/(2 s1^2) L_W^2 tau_x^4 v_m^2 and 4 L_W^2 tau_x^2 tau_m^2, for all s2 > 0",
-                   "2 s2/s1^2 L_W^2 tau_x^4 v_m^2 and 8 L_W^2 tau_x^2 tau_m^2, "
-                   "for s2 <= s1 sqrt(K), which is b_k <= 1; J_0 is an expectation over Y_0", "wrong constant"),))
+    printed="s2/(2 s1^2) L_W^2 tau_x^4 v_m^2 and 4 L_W^2 tau_x^2 tau_m^2, with L_W of the mean W, for all s2 > 0",
+    corrected="2 s2/s1^2 L_W^2 tau_x^4 v_m^2 and 8 L_W^2 tau_x^2 tau_m^2, with the almost sure constant of "
+              "as:algoadam (2) for L_W, for s2 <= s1 sqrt(K), which is b_k <= 1; J_0 is an expectation over Y_0",
+    severity="wrong formula", counterexample=counterexamples.printed_rate_bound)
 def bound_of_algorithm_1() -> Margins:
+    """The printed bound fails on the counterexample's instance, of indefinite M_theta, run by the solver.
+
+    With M_theta >= 0 no violation is known.  Searched: n = p = 1, linear f, two or three outcomes, b = 1, as beta -> 0
+    and K -> oo, 32,000 evaluations (`tests.theory.test_printed_bound`).  There the bound is at least 10.86 times the
+    mean; rare large M_theta approach 4/3 / ((1 - t) t^(5/2)) = 10.82 at t = 5/7.
+    """
+    corrected, numbers = Tally(), counterexamples.printed_rate_bound().numbers
     for toy, X0, setting, _ in random_settings(11):
         squares, constants = enumerate_paths(CDFSG(setting.beta), toy, X0, setting)
-        yield at_most(squares[:-1].mean(), first_bound(setting, constants))
+        corrected.add(at_most(squares[:-1].mean(), first_bound(setting, constants)))
+    means = run_of_counterexample(counterexamples.ROOT_K**2)
+    corrected.add(at_most(means, numbers["and almost sure L_W"]))
+    corrected.require("the corrected bound holds")
+    yield f"The solver's mean is {means.mean():.4g} against {numbers['printed']:.3g}"
+    yield at_most(means, numbers["printed"])
+
+
+def run_of_counterexample(K: int, lanes: int = 32) -> Array:
+    """Mean squared gradients of lanes on the instance of `counterexamples.printed_rate_bound`."""
+    M_theta = np.array(counterexamples.OUTCOMES, dtype=float)[:, None, None]
+    toy = FinitePencil(0 * M_theta, M_theta, float(counterexamples.PULL))
+    X0 = np.full((lanes, 1, 1), float(counterexamples.START))
+    return mean_squared_gradients(CDFSG(float(counterexamples.BETA)), toy, X0, 2.0, 2.0, K, default_rng(13))
 
 
 @statement("theorem on Algorithm 1, rate", "Section 4.1", assumes=STEPS,
@@ -94,6 +112,39 @@ def bound_of_algorithm_2() -> Margins:
     says="The mean of E||grad h(X_k)||^2 is O(1/sqrt(K)).")
 def rate_of_algorithm_2() -> Margins:
     yield from slope_margins(CDFSGAda(RATE_BETA))
+
+
+@statement("remark on as:algoadam", "Section 4.2", assumes="quadratic f_xi, finitely many outcomes",
+    says="Its conditions are weaker than bounded stochastic gradients and a global Lipschitz constant.")
+def weaker_assumptions() -> Margins:
+    """A global constant is one on a ball; here there is one on each ball and none for all."""
+    rng = default_rng(14)
+    for number in range(1000):
+        toy, steepest = random_pencil(rng, n := 1 + number % 3, 2), []
+        samples, (X, Y, Z) = toy.draw(*toy.pairs), rng.standard_normal((3, 4, n, n))
+        for t in (1.0, 1e3):
+            W = [CDFSG(1.0).direction(toy, samples, toy.scores(samples, t * X), t * sym(V)) for V in (Y, Z)]
+            steepest.append((norms(W[0] - W[1]) / norms(t * sym(Y - Z))).max())
+        L_W = bounded_lipschitz(toy, 1.0, norms(X).max(), max(norms(Y).max(), norms(Z).max()))[1]
+        yield at_most(steepest[0], L_W), at_most(100 * steepest[0], steepest[1])
+
+
+@statement("saddles absorb", "Section 4", source=OURS,
+    assumes="f_xi quadratic, X_0 v = 0; Algorithm 2: v a unit vector, so that a column is zero",
+    says="X_k v = 0 almost surely for every k: a start of full rank is needed to leave a saddle point.")
+def saddles_absorb() -> Margins:
+    """If ``X v = 0`` and ``Y v = 0`` then ``G v = 3/2 A_xi X v = 0`` and ``W v = 3/2 G v + M_theta X T v = 0``.
+
+    For ``T v = -(X'G v + G'X v)/2 + beta (Y^2 - I) v = -beta v``.  So ``D_k v = 0``, and ``X_{k+1} v = 0``; then
+    ``C_theta v = 0`` at both points, and ``Y_{k+1} v = 0``.  The moments of Algorithm 2 keep columns of zeros.
+    """
+    rng = default_rng(15)
+    for number in range(60):
+        solver, n = (CDFSG(1.0), CDFSGAda(1.0))[number % 2], 2 + number % 3
+        v = np.eye(2)[:, :1] if number % 2 else np.linalg.qr(rng.standard_normal((2, 1)))[0]
+        X0 = rng.standard_normal((n, 20, 2)).swapaxes(0, 1) @ (np.eye(2) - v @ v.T) / n
+        *_, X = iterates(solver, random_pencil(rng, n, 3), X0, 0.01, 1e-3, 30, rng)
+        yield -norms(X @ v) / norms(X)
 
 
 def first_bound(setting: Setting, c: Constants) -> float:
@@ -197,9 +248,9 @@ def random_settings(seed: int) -> Iterator[tuple[FinitePencil, Array, Setting, G
     for number in range(1000):
         n, p = ((1, 1), (1, 1), (2, 1), (1, 1), (1, 1), (2, 2))[number % 6]
         outcomes = 1 + (number % 5 > 0)  # a fifth of them are deterministic
-        toy = random_pencil(rng, n, outcomes, None if n == 1 else n, rng.choice([1, 3]))
+        toy = random_pencil(rng, n, outcomes, 0 if n == 1 else n, rng.choice([1, 3]))
         if n == 1:  # M is not nearly 0
-            toy = FinitePencil(toy.U, toy.V + np.sign(toy.V), toy.sign)
+            toy = FinitePencil(toy.A_xi, (toy.M_theta**0.5 + 1) ** 2)
         beta = norms(toy.A_xi).max() / np.linalg.eigvalsh(toy.M)[0] * rng.choice([1, 3])
         size = norm(toy.M, 2) ** -0.5
         X0 = rng.standard_normal((n, p)) * size * rng.choice([0.1, 1])
@@ -220,29 +271,41 @@ DENSE, STRIDE = 512, 16  # gradients at every k up to DENSE, in the transient, t
 
 def rate_problem() -> FinitePencil:
     """A concave f on 5-by-2 matrices; 16 outcomes, M_theta is ``(I + noise)'(I + noise)``."""
-    noise = 0.2 * default_rng(21).standard_normal((2, 16, 5, 5))
-    U, V = 5**0.5 * (np.eye(5) + noise)
-    return FinitePencil(U * np.geomspace(1, 0.3, 5), V, sign=-1)
+    U, V = np.eye(5) + 0.2 * default_rng(21).standard_normal((2, 16, 5, 5))
+    U *= np.geomspace(1, 0.3, 5)
+    return FinitePencil(-U.mT @ U, V.mT @ V)
 
 
-def mean_squared_gradients(solver: CDFSG, K: int, lanes: int = LANES, seed: int = 0) -> Array:
+def mean_squared_gradients(solver: CDFSG, toy: FinitePencil, X0: Array, s1: float, s2: float, K: int,
+                           rng: Generator) -> Array:
     """``1/K sum_{k=1}^K ||grad h(X_k)||^2`` of lanes with draws of their own."""
-    toy, rng = rate_problem(), default_rng([seed, K])
-    X0 = np.stack([np.linalg.qr(rng.standard_normal((toy.n, 2)))[0] / 2 for _ in range(lanes)])
-    values = {"s1": np.full((lanes, 1, 1), S1), "s2": np.full((lanes, 1, 1), S2[solver.name] / K**0.5)}
-    state = solver.start(toy, X0, values, toy.rows(rng.integers(toy.outcomes, size=lanes))[None])
-    total = np.zeros(lanes)
-    for k in range(1, K + 1):
+    total = np.zeros(len(X0))
+    for k, X in enumerate(iterates(solver, toy, X0, s1, s2, K, rng), start=1):
         weight = 1 if k <= DENSE else STRIDE
-        solver.step(toy, state, toy.draw(*rng.integers(toy.outcomes, size=(2, lanes))))
         if k % weight == 0:
-            total += weight * squared_norms(toy.gradient_of_h(state.X, solver.beta))
+            total += weight * squared_norms(toy.gradient_of_h(X, solver.beta))
     return total / K
+
+
+def iterates(solver: CDFSG, toy: FinitePencil, X0: Array, s1: float, s2: float, K: int,
+             rng: Generator) -> Iterator[Array]:
+    """X_1, ..., X_K in lanes with draws of their own, always in the same array."""
+    values = {"s1": np.full((len(X0), 1, 1), s1), "s2": np.full((len(X0), 1, 1), s2)}
+    state = solver.start(toy, X0, values, toy.rows(rng.integers(toy.outcomes, size=len(X0)))[None])
+    for _ in range(K):
+        solver.step(toy, state, toy.draw(*rng.integers(toy.outcomes, size=(2, len(X0)))))
+        yield state.X
+
+
+def rate_at(solver: CDFSG, K: int, lanes: int = LANES, seed: int = 0) -> Array:
+    rng = default_rng([seed, K])
+    X0 = np.stack([np.linalg.qr(rng.standard_normal((5, 2)))[0] / 2 for _ in range(lanes)])
+    return mean_squared_gradients(solver, rate_problem(), X0, S1, S2[solver.name] / K**0.5, K, rng)
 
 
 def rate(solver: CDFSG) -> tuple[Array, float, float]:
     """Mean squared gradients (horizons, lanes); mean and 1.96 standard errors of the lanes' slopes."""
-    means = np.stack([mean_squared_gradients(solver, K) for K in HORIZONS])
+    means = np.stack([rate_at(solver, K) for K in HORIZONS])
     slopes = np.polyfit(np.log(HORIZONS), np.log(means), 1)[0]
     return means, float(slopes.mean()), float(1.96 * slopes.std(ddof=1) / len(slopes) ** 0.5)
 

@@ -6,7 +6,8 @@ smallest eigenvalue of M.  The curvature along D is
 * for sigma > 0 and ``D = X v v'``: ``(1 - sigma) [9/4 (1 - sigma) f'' - beta (1 + 3 sigma) <D, MD>]``;
 * for sigma = 0, where the paper's ``X v v'`` vanishes, and ``D = u v'`` with ``X'Mu = 0``: ``9/4 f'' - beta u'Mu``.
 
-Both give negative curvature of about ``s beta |D|^2``, four times what the paper states.
+At an infeasible stationary point above the threshold both give negative curvature of at least ``31/32 s beta |D|^2``,
+31/8 times what the paper states: ``sigma <= 1/64`` and ``s beta >= 72 L_g``.  At ``beta = beta~`` that is sharp.
 """
 
 import numpy as np

@@ -15,7 +15,7 @@ from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import derivative
 from cdfsg.theory.instances import COUNT, LIPSCHITZ, any_instances, points, somewhere
-from cdfsg.theory.statement import BLANKET, EVERY, Margins, Tally, equal, inner, norm, norms, statement
+from cdfsg.theory.statement import BLANKET, EVERY, OURS, Erratum, Margins, Tally, equal, inner, norm, norms, statement
 
 BETA = 0.7
 QUADRATIC = 1e9  # a Huber threshold that no t of the instances reaches, so that g(t) = t^2/2
@@ -33,8 +33,9 @@ def surrogate_value() -> Margins:
         yield equal(h.surrogate(X, h.constraint(X)), value, abs(value) + h.beta)
 
 
-@statement("W", "Section 4.1", assumes=EVERY + ", smooth f, Y far from C(X)",
-    says="W(X, Y) is the derivative of H through both arguments, and W(X, C(X)) = grad h(X).")
+@statement("W", "Section 4.1", assumes=EVERY + ", smooth f, M_theta symmetric, Y far from C(X)",
+    says="W(X, Y) is the derivative of H through both arguments, and W(X, C(X)) = grad h(X).",
+    slips=(Erratum("Section 1, M_theta", "M_theta in R^(n x n)", "M_theta symmetric, as grad C_theta needs", "typo"),))
 def direction() -> Margins:
     for _, h, X, rng in points(somewhere, any_instances(COUNT, 16, kinds=LIPSCHITZ)):
         D, C = somewhere(h.M, X.shape[1], rng), h.constraint(X)
@@ -60,7 +61,7 @@ def independent_samples() -> Margins:
 
 @statement("as:algo (1), shared", "Section 4, Assumption 4.1", assumes="GCCA, xi and theta the same minibatch",
     says="E W_{xi,theta}(X, Y) = W(X, Y).",
-    counterexample=counterexamples.shared_minibatch)
+    counterexample=counterexamples.shared_minibatch, source=OURS)
 def shared_samples() -> Margins:
     yield "The bias is (N-l)/((N-1) l) times that at l = 1"
     order = Tally()
@@ -77,7 +78,7 @@ def shared_samples() -> Margins:
     says="A minibatch estimates f without bias.",
     printed="f_xi on a minibatch as an unbiased estimate of f (Assumption 1.1 (2))",
     corrected="biased: E g(t_xi) - g(t) lies between 0 and Var(t_xi)/2, which is of order 1/l",
-    severity="outside the assumptions", counterexample=counterexamples.huber_minibatch)
+    severity="outside the assumptions", counterexample=counterexamples.huber_minibatch, source=OURS)
 def huber_minibatches() -> Margins:
     order = Tally()
     for Z, sizes, X, _ in _samples():

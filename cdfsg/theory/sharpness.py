@@ -1,8 +1,10 @@
 """How small beta may be before each statement fails, against the paper's threshold beta~.
 
-Quadratic f with a simple pencil, at stationary points with columns along its eigenvectors.  The statements on
-Omega_{1/6} are tried on many of its points: the least beta found is a lower estimate.  A statement may hold again
-below a beta at which it fails; the search goes down from the threshold to the first failure.
+Quadratic f with a simple pencil, at stationary points with columns along its eigenvectors.  For p >= 2 and small beta
+there are others (`counterexamples.columns_off_the_eigenvectors`), and of Omega_{1/6} some points are tried: the least
+beta found is a lower estimate, exact where there is a closed form, since by Le_inner_nablah_XQ an eigenvalue sigma of
+C other than 0 and 1 has ``beta (1 + sigma) = (9/4 - 3/4 sigma) u'Au``, ``u'Mu = 1``.  The search goes down to the
+first failure; a statement may hold again below.
 """
 
 from collections.abc import Callable, Iterator

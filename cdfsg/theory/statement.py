@@ -20,6 +20,7 @@ SEVERITIES = ("typo", "wrong constant", "wrong formula", "gap in proof", "outsid
 BLANKET = "Assumption 1.1"
 ABOVE = "Assumption 1.1, beta >= beta~"
 EVERY = "M >= 0, every beta"
+PRINTED, OURS = "printed", "ours"  # in the paper; a reading of Section 5 or of an implementation, or a remark of ours
 TINY = 1e-300  # keeps margins finite where both sides vanish
 
 Margins = Iterator[float | Array | tuple[float, ...] | str]
@@ -164,6 +165,7 @@ class Statement:
     severity: str = ""
     corrected: str = ""  # the form that is tested, if it is not what the paper says
     counterexample: Callable[[], Counterexample] | None = None  # refutes the printed form
+    source: str = PRINTED  # or OURS
     rounding: float = 1e-9  # by how much a margin may fall short
     slips: tuple[Erratum, ...] = ()  # more misprints of the place
 
@@ -185,7 +187,7 @@ class Statement:
         against = self.counterexample() if self.counterexample else None
         refuted = against is not None and against.refutes
         verdict = FALSE if not tally.holds(self.rounding) else CORRECTED if refuted else HOLDS
-        if verdict == CORRECTED:
+        if verdict != HOLDS and self.corrected:
             words += f" Corrected: {self.corrected}."
         return Check(self.label, verdict, tally.instances, tally.margin, words, str(against) if refuted else "")
 

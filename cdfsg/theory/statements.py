@@ -24,7 +24,7 @@ from cdfsg.theory import (
     second_order,
     tracker,
 )
-from cdfsg.theory.statement import STATEMENTS, Check, Erratum, Statement
+from cdfsg.theory.statement import PRINTED, STATEMENTS, Check, Erratum, Statement
 
 
 def _of(*modules: ModuleType) -> tuple[Statement, ...]:
@@ -51,6 +51,7 @@ class Recorded:
     says: str
     verdict: str
     assumes: str = ""
+    source: str = PRINTED
 
 
 def errata() -> list[Erratum]:
@@ -91,7 +92,7 @@ def as_csv(checks: Sequence[Check]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(field.name for field in fields(Recorded))
     for s in (statement for part in PARTS for statement in part):
-        writer.writerow(astuple(Recorded(s.label, s.place, s.says, verdicts[s.label], s.assumes)))
+        writer.writerow(astuple(Recorded(s.label, s.place, s.says, verdicts[s.label], s.assumes, s.source)))
     return out.getvalue()
 
 

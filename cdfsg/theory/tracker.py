@@ -31,6 +31,17 @@ def tracker_is_bounded() -> Margins:
         yield at_most(largest, tau_x * tau_m * (tau_x + 2 * a))  # directions have norm 1
 
 
+@statement("remark on v_m", "Section 4.1", assumes="M_theta bounded",
+    says="E||M_theta - M||^2 <= 2 (tau_m^2 + ||M||^2).")
+def variance_of_samples() -> Margins:
+    yield "Even tau_m^2 - ||M||^2 serves"
+    rng = default_rng(7)
+    for number in range(1000):
+        M = _matrices(rng, int(rng.integers(1, 5)), int(rng.integers(1, 7)), semidefinite=bool(number % 2))
+        mean, tau_m = M.mean(axis=0), norms(M).max()
+        yield (tau_m**2 - norm(mean) ** 2 - squared_norms(M - mean).mean()) / tau_m**2
+
+
 @statement("pr:yktrack", "Section 4.1", assumes="M_theta symmetric, every b_k",
     says="E||C(X_{k+1}) - Y_{k+1}||^2 <= (1-b_k)^2 ||C(X_k) - Y_k||^2 + 2 b_k^2 tau_x^4 v_m^2 "
          "+ 4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2.",

@@ -62,6 +62,6 @@ def test_h_comes_no_lower_than_its_computed_minimum_and_gets_there(seed, n, exce
 
 
 def test_the_minimum_of_h_is_refused_where_h_is_unbounded_below():
-    toy = FinitePencil(np.array([[[1.0]]]), np.array([[[1.0]]]), -1)
+    toy = FinitePencil(-np.ones((1, 1, 1)), np.ones((1, 1, 1)))
     with pytest.raises(ValueError, match=r"unbounded below: beta = 0\.7, needed is more than 0\.75"):
         least_penalty(toy, 0.7, 1)
