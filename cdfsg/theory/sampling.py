@@ -26,7 +26,8 @@ Sizes = tuple[int, ...]
     says="H(X, C(X)) = h(X) (eq:nest).",
     printed="beta/6 tr(V (V^2 - I))",
     corrected="beta/6 tr(V (V^2 - 3 I)), which agrees with (CDFCP)",
-    severity="wrong formula", counterexample=counterexamples.surrogate_minimiser)
+    severity="wrong formula", counterexample=counterexamples.surrogate_minimiser,
+    slips=(Erratum("Section 1, M_theta", "M_theta in R^(n x n)", "M_theta symmetric, as W needs", "typo"),))
 def surrogate_value() -> Margins:
     for _, h, X, _ in points(somewhere, any_instances(COUNT, 15)):
         value = h.value(X)
@@ -34,8 +35,7 @@ def surrogate_value() -> Margins:
 
 
 @statement("W", "Section 4.1", assumes=EVERY + ", smooth f, M_theta symmetric, Y far from C(X)",
-    says="W(X, Y) is the derivative of H through both arguments, and W(X, C(X)) = grad h(X).",
-    slips=(Erratum("Section 1, M_theta", "M_theta in R^(n x n)", "M_theta symmetric, as grad C_theta needs", "typo"),))
+    says="W(X, Y) is the derivative of H through both arguments, and W(X, C(X)) = grad h(X).")
 def direction() -> Margins:
     for _, h, X, rng in points(somewhere, any_instances(COUNT, 16, kinds=LIPSCHITZ)):
         D, C = somewhere(h.M, X.shape[1], rng), h.constraint(X)
