@@ -24,12 +24,12 @@ class Tolerance:
 
     tolerance: float
     reason: str
-    relative: bool = False  # to the printed number
+    relative: float = 0.0  # what is added, as a share of the printed number
     comparable: bool = True  # or else shown and never judged
 
     def around(self, reported: float) -> float:
-        """Absolute tolerance around a printed number."""
-        return self.tolerance * abs(reported) if self.relative else self.tolerance
+        """Tolerance around a printed number."""
+        return self.tolerance + self.relative * abs(reported)
 
 
 @lru_cache(maxsize=1)
