@@ -139,7 +139,7 @@ def require_solver(solver: Any) -> None:
 
 
 def require_run(
-    solver: Any, problem: Any, views: Any, X0: Any, settings: Any, order: Any, shared: bool, dtype: type
+    solver: Any, problem: Any, views: Any, X0: Any, settings: Any, order: Any, dtype: type
 ) -> None:
     """`cdfsg.solvers.engine.run` can begin with these arguments."""
     require_solver(solver)
@@ -148,8 +148,6 @@ def require_run(
     if isinstance(problem, type | str) or not hasattr(problem, "raw_gradient"):
         made = "make one, as by SampledGCCA(views.sizes, Identity())"
         raise ValueError(f"problem must be a sampled problem, got {type(problem).__name__}; {made}")
-    if not isinstance(shared, bool | np.bool_):
-        raise ValueError(f"shared must be True or False, got {shared!r}")
     if dtype is None or np.dtype(dtype).kind != "f":
         raise ValueError(f"dtype must be a type of floats such as np.float32, got {dtype!r}")
     masked, X0 = np.ma.is_masked(X0), np.asarray(X0)

@@ -16,9 +16,11 @@ from cdfsg.paper.experiments import Experiment
 
 INDEX, TIMES = "index.csv", "times.csv"
 _INDEX = ("file", *records.JOB, "key")
-_CURVE = ("start", *records.SETTINGS, "samples", "status", "stopped_at", "quality", "pcc", "fval", "fea", "key")
+_ENDS = ("samples", "status", "stopped_at", "quality", "pcc", "fval", "fea", "key")
+_CURVE = ("order", "start", *records.SETTINGS, *_ENDS)
 _RUNS = (*records.RUN, "key")
-_TIMES = ("key", "seconds")
+_TIMES = ("key", "order", "start", "seconds")
+_ONE_RUN = ["key", "order", "start"]
 
 
 def folder_of(experiment: Experiment) -> Path:
@@ -44,7 +46,8 @@ def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
     index, times = folder_of(experiment) / INDEX, folder_of(experiment) / TIMES
     old, before = (_load(path, experiment) if path.exists() else pd.DataFrame() for path in (index, times))
     kept = old[~old["file"].isin(jobs["file"])] if len(old) else old
-    all_times = pd.concat([before, jobs[list(_TIMES)]]).drop_duplicates("key", keep="last")
+    timed = named.drop_duplicates(_ONE_RUN)[list(_TIMES)]
+    all_times = pd.concat([before, timed]).drop_duplicates(_ONE_RUN, keep="last")
     both = pd.concat([kept, jobs[list(_INDEX)]])
     _write(times, all_times)
     _write(index, pd.concat([old, jobs[list(_INDEX)]]).drop_duplicates(["file", "key"]))
@@ -75,13 +78,8 @@ def runs_of(experiment: Experiment) -> pd.DataFrame:
 
 
 def more(experiment: Experiment, part: str) -> pd.DataFrame:
-    """Read the part "betas" or "ablations"; no rows where an experiment has none."""
+    """Read the part "betas"; no rows where an experiment has none."""
     return _read(experiment, [part] if part in experiment.parts else [])
-
-
-def ablations(experiment: Experiment) -> pd.DataFrame:
-    """Read the published ablations; no rows where an experiment has none."""
-    return more(experiment, "ablations")
 
 
 def exact(experiment: Experiment) -> pd.DataFrame:
@@ -101,9 +99,10 @@ def _read(experiment: Experiment, parts: list[str]) -> pd.DataFrame:
             raise FileNotFoundError(f"{path} is missing; make it with: make {_target(experiment)}")
     if not paths:
         return records.joined([])
-    jobs = _load(folder / INDEX, experiment).merge(_load(folder / TIMES, experiment), on="key", how="left")
+    jobs, times = _load(folder / INDEX, experiment), _load(folder / TIMES, experiment)
     for path in paths:
         frame = _load(path, experiment).merge(jobs[jobs["file"] == path.name], on="key", how="left")
+        frame = frame.merge(times, on=_ONE_RUN, how="left")
         frame = frame.reindex(columns=list(records.COLUMNS))
         frames.append(records.complete(frame, path, _remedy(experiment)))
     return records.joined(frames)
@@ -121,7 +120,7 @@ def _columns(path: Path) -> tuple[str, ...]:
 
 def _write(path: Path, frame: pd.DataFrame) -> None:
     if path.name in (INDEX, TIMES):  # in one order, so that the same rows are the same file
-        frame = frame.sort_values(["file", "key"] if "file" in frame else ["key"])
+        frame = frame.sort_values(["file", "key"] if "file" in frame else _ONE_RUN)
     checksums.write(path, frame.to_csv(index=False, lineterminator="\n"))
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,7 +16,7 @@ from cdfsg.linalg import Array
 from cdfsg.merits import make_merit
 from cdfsg.paper import records
 from cdfsg.paper.experiments import Job
-from cdfsg.paper.protocols import DIVERGED_FEA, Protocol
+from cdfsg.paper.protocols import DIVERGED_FEA, Protocol, entry_of
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS, Solver
 from cdfsg.solvers.engine import State, every_lane, initial_points, run
@@ -26,10 +26,13 @@ NUMERICS = 1
 beyond rounding: every record is then computed anew.  Numbers of one solver have its own `Solver.version`."""
 
 
-@lru_cache(maxsize=4)
-def views_of(dataset: str, centred: bool = True) -> Views:
-    """The data set, loaded once per process."""
-    return load(dataset) if centred else views_of(dataset).with_centring(False)
+@lru_cache(maxsize=8)
+def views_of(dataset: str, centred: bool = True, scale: float = 1.0) -> Views:
+    """The data set, loaded once per process, with its values multiplied by `scale`."""
+    if centred and scale == 1:
+        return load(dataset)
+    views = views_of(dataset)
+    return replace(views, scale=views.scale * scale, centred=centred)
 
 
 @lru_cache(maxsize=4)
@@ -56,44 +59,95 @@ def make_solver(name: str, protocol: Protocol) -> Solver:
 
 
 def compute(job: Job) -> pd.DataFrame:
-    """Run a job and evaluate each of its runs exactly (in float64, on the full data): its record."""
+    """Carry out the runs of a job and evaluate them exactly (in float64, on the full data): its record."""
     protocol = job.protocol
-    views = views_of(job.dataset, protocol.centred)
-    solver = make_solver(job.solver, protocol)
-    steps = views.n_samples // job.batch_size
-    curve = Curve(job.trace_points, steps, len(solver.epochs), job.lanes) if job.trace_points else None
-    settings = np.tile(job.settings, (len(job.starts), 1))
-    result = run(
-        solver,
-        SampledGCCA(views.sizes, make_merit(job.merit, protocol.mu)),
-        views,
-        np.repeat(initial_points(solver, views.n_features, job.p, job.starts), len(job.settings), axis=0),
-        dict(zip(solver.settings, settings.T, strict=True)),
-        job.batch_size,
-        job.order,
-        shared=protocol.shared,
-        callback=curve,
-    )
-    if curve:
-        points = [(at, evaluate(job, solver, views, X, ended=False)) for at, X, _ in curve.points()]
+    views = views_of(job.dataset, protocol.centred, protocol.scale)
+    solver, problem = make_solver(job.solver, protocol), problem_of(job)
+    steps = round(protocol.share * (views.n_samples // job.batch_size))
+    settings = pd.DataFrame(np.array(job.settings), columns=list(solver.settings))
+    given, lanes = _step_sizes(settings, protocol.tracking), len(settings)
+    curves = [Curve(job.trace_points, steps, len(solver.epochs), lanes) for _ in job.seeds if job.trace_points]
+    results = [
+        run(
+            solver,
+            problem,
+            views,
+            np.repeat(initial_point(job, solver, start), lanes, axis=0),
+            given,
+            job.batch_size,
+            order,
+            minibatches=protocol.minibatches,
+            share=protocol.share,
+            callback=curves[number] if curves else None,
+        )
+        for number, (order, start) in enumerate(job.seeds)
+    ]
+    if curves:
+        every = zip(*(curve.points() for curve in curves), strict=True)
+        traced = [(runs[0][0], np.concatenate([X for _, X, _ in runs])) for runs in every]
+        points = [(at, evaluate(job, solver, views, X, ended=False)) for at, X in traced]
     else:
-        points = [(steps, evaluate(job, solver, views, result.X, result.tracker))]
-    lanes = pd.DataFrame(settings, columns=list(solver.settings)).assign(
-        start=np.repeat(job.starts, len(job.settings)), stopped_at=result.stopped_at
+        X = np.concatenate([result.X for result in results])
+        trackers = [result.tracker for result in results if result.tracker is not None]
+        points = [(steps, evaluate(job, solver, views, X, np.concatenate(trackers) if trackers else None))]
+    runs = pd.concat([settings] * len(results), ignore_index=True).assign(
+        order=np.repeat([np.nan if order is None else float(order) for order, _ in job.seeds], lanes),
+        start=np.repeat([start for _, start in job.seeds], lanes),
+        stopped_at=np.concatenate([result.stopped_at for result in results]),
     )
     frame = pd.concat(
-        [pd.concat([lanes, part], axis=1).assign(samples=at * job.batch_size) for at, part in points],
+        [pd.concat([runs, part], axis=1).assign(samples=at * job.batch_size) for at, part in points],
         ignore_index=True,
     )
     numbers = frame.select_dtypes("float").columns
     frame[numbers] = frame[numbers].map("{:.8g}".format).astype(float)  # beyond is rounding of single precision
     frame = frame.assign(
         **{name: getattr(job, name) for name in ("dataset", "merit", "batch_size", "p", "solver", "role", "variant")},
-        beta=protocol.beta, order=np.nan if job.order is None else job.order, lanes=job.lanes,
-        seconds=result.seconds, provenance=views.provenance.kind, key=key_of(job),
+        seconds=np.tile(np.repeat([result.seconds for result in results], lanes), len(points)),
+        beta=protocol.beta, lanes=job.lanes,
+        provenance=views.provenance.kind, key=key_of(job),
     )  # fmt: skip
     # A column that a record does not know comes last, and is refused when the record is written.
     return frame.reindex(columns=list(dict.fromkeys([*records.COLUMNS, *frame])))
+
+
+def problem_of(job: Job) -> SampledGCCA:
+    """The problem of a job; a competitor keeps the scale of f that its published code has."""
+    sizes = views_of(job.dataset).sizes
+    weight = job.protocol.pair_weight(job.merit) if entry_of(job.solver).ours else 1.0
+    return SampledGCCA(sizes, make_merit(job.merit, job.protocol.mu), np.full((len(sizes), len(sizes)), weight))
+
+
+def initial_point(job: Job, solver: Solver, seed: int) -> Array:
+    """X_0 as the job's protocol has it, shape (1, n, p); a solver with a start of its own keeps that."""
+    views = views_of(job.dataset)
+    X = initial_points(solver, views.n_features, job.p, (seed,))
+    if job.protocol.start == "gaussian" or solver.initial != "normal":
+        return X
+    K = _moments(job, X)
+    if job.protocol.start == "joint":
+        return X @ metrics.orthogonalise(metrics.constraint(K))[0]
+    for i, view in enumerate(views.slices):  # each view's share of X'MX is I / m
+        X[:, view] @= metrics.orthogonalise(K[i, i])[0] / np.sqrt(views.n_views)
+    return X
+
+
+def _step_sizes(settings: pd.DataFrame, tracking: str) -> dict[str, Array]:
+    """The settings that give the solver the (alpha, b) of a reading in `cdfsg.paper.protocols.TRACKING`."""
+    given = {name: column.to_numpy() for name, column in settings.items()}
+    if tracking == "clipped":
+        given["s1"] = np.maximum(given["s1"], given["s2"])
+    elif tracking == "s1":
+        given["s1"] = given["s2"] / given["s1"]
+    elif tracking == "s2":
+        given["s2"] = given["s1"] * given["s2"]
+    return given
+
+
+def _moments(job: Job, X: Array) -> Array:
+    """The matrices ``K_ij`` of X on all of the job's data."""
+    sizes = views_of(job.dataset).sizes
+    return job.protocol.scale**2 * metrics.cross_moments(X, covariance_of(job.dataset, job.protocol.centred), sizes)
 
 
 class Curve:
@@ -133,8 +187,8 @@ def evaluate(
     post-processing where its p-by-p matrix is not positive definite.  Correlations are of centred variables, so
     PCC is that of the centred data also where the solver saw them raw; Fea and Fval are those of its own problem.
     """
-    merit = make_merit(job.merit, job.protocol.mu)
-    K = metrics.cross_moments(X, covariance_of(job.dataset, job.protocol.centred), views.sizes)
+    merit, pairs = make_merit(job.merit, job.protocol.mu), job.protocol.pair_weight(job.merit)
+    K = _moments(job, X)
     fea = metrics.feasibility(K)
     finite = np.isfinite(fea) & ((fea <= DIVERGED_FEA) | (not solver.joint_constraint))
     K[:, :, ~finite] = np.nan
@@ -142,13 +196,16 @@ def evaluate(
     factors = {"": np.broadcast_to(np.eye(job.p), metrics.constraint(K).shape)}
     if ended and solver.joint_constraint:
         if tracker is None:
-            problem = SampledGCCA(views.sizes, merit)
-            tracker = minibatch_constraint(problem, views, job.batch_size, job.order, X)
+            problem, parts = problem_of(job), np.split(X, len(job.seeds))
+            orders = [order for order, _ in job.seeds]
+            tracker = np.concatenate(
+                [minibatch_constraint(problem, views, job.batch_size, *of) for of in zip(orders, parts, strict=True)]
+            )
         factors["_post"] = metrics.orthogonalise(tracker)[0]
         factors["_orth"] = metrics.orthogonalise(metrics.constraint(K))[0]
     for suffix, factor in factors.items():
         form = metrics.congruence(K, factor)
-        columns["fval" + suffix] = metrics.objective(form, merit)
+        columns["fval" + suffix] = pairs * metrics.objective(form, merit)
         if solver.joint_constraint:
             columns["fea" + suffix] = metrics.feasibility(form)
             if ended and suffix != "_orth":  # there both are rounding
@@ -162,7 +219,7 @@ def evaluate(
         if ended:
             columns["pcc_paired"] = metrics.paired_correlations(centred) / attainable
     eigenvalues = eigenvalues_of(job.dataset, job.protocol.centred)
-    bound = metrics.objective_bound(eigenvalues, job.p, views.n_views, merit)
+    bound = pairs * metrics.objective_bound(eigenvalues, job.p, views.n_views, merit)
     classical = views.n_views == 2 and merit.name == "identity"
     columns["quality"] = columns["pcc"] if classical else columns["fval"] / bound
     return pd.DataFrame(columns).assign(bound=bound)
@@ -187,7 +244,7 @@ def key_of(job: Job) -> str:
 def origin(job: Job) -> tuple[str, str]:
     """The code and the data of a job's numbers, in words that two machines can compare."""
     code = f"numerics {NUMERICS}, {job.solver} {SOLVERS[job.solver].version}"
-    return code, data_key(views_of(job.dataset, job.protocol.centred))
+    return code, data_key(views_of(job.dataset))
 
 
 def data_key(views: Views) -> str:

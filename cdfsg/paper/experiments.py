@@ -3,26 +3,25 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Any
 
 from cdfsg.paper.protocols import (
+    ADOPTED,
     BETA,
     BETA_POINTS,
     BETAS,
     ENTRIES,
-    ORDERS,
     OTHERS,
     OURS,
-    REPORTED_ORDER,
-    REPORTED_STARTS,
-    TIMING_STARTS,
+    REPORTED_SEEDS,
     TRACE_POINTS,
-    TREATMENTS,
     TUNING_SEEDS,
     Protocol,
+    Seeds,
     Setting,
     entry_of,
-    treats,
 )
+from cdfsg.solvers import SOLVERS
 
 
 @dataclass(frozen=True)
@@ -36,21 +35,20 @@ class Job:
     solver: str
     role: str  # "tuning", "reported", "trace" or "timing"
     variant: str  # which settings: "grid", "tuned", or the name of given ones; or a treatment
-    order: int | None  # seed of the data order; None takes the rows at a stride through the file
-    starts: tuple[int, ...]  # seeds of the initial points
-    settings: tuple[Setting, ...]  # every start runs with each of them
+    seeds: tuple[Seeds, ...]  # (data order, initial point) of its runs
+    settings: tuple[Setting, ...]  # every run has a lane for each of them
     protocol: Protocol = Protocol()
     trace_points: int = 0  # points of a curve; 0 evaluates the last iterates only
 
     @property
     def lanes(self) -> int:
-        """Number of runs in the job."""
-        return len(self.starts) * len(self.settings)
+        """Number of lanes of all runs together."""
+        return len(self.seeds) * len(self.settings)
 
     @property
     def cost(self) -> float:
         """Relative work, to start the longest jobs first."""
-        return self.p * self.lanes * (1 + 40 / self.batch_size) + 2000 / self.batch_size
+        return self.p * self.lanes * (1 + 40 / self.batch_size) + len(self.seeds) * 2000 / self.batch_size
 
     def describe(self) -> str:
         """One line for a log."""
@@ -66,43 +64,43 @@ class Job:
 class Plan:
     """What the tuning runs decide.
 
-    `selected` are settings by (treatment, batch size, p, solver), without those where no point of the grid was
-    eligible; `near` are the points of the grid near a printed row, whose ten runs are wanted too.
+    `selected` are settings by (batch size, p, solver), without those where no point of the grid was eligible; `near`
+    are the points of the grid near a printed row, whose ten runs are wanted too.
     """
 
-    selected: Mapping[tuple[str, int, int, str], Setting] = field(default_factory=dict)
+    selected: Mapping[tuple[int, int, str], Setting] = field(default_factory=dict)
     near: Mapping[tuple[int, int, str], tuple[Setting, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Jobs of one kind: which settings run, under which protocol, at which places.
+    """Jobs of one kind: which settings run, and at which places.
 
-    The settings are `at` all points of the "grid", for tuning; the "given" ones; those "selected" by the tuning runs
-    under the same treatment; or the "headline", those that stand for the solver in the verdicts.
+    The settings are `at` all points of the "grid", for tuning; the "given" ones; the "selected" one; or those "near" a
+    printed row.
     """
 
     role: str
     at: str
-    name: str = ""  # treatment, or "orders"; empty for none
-    protocol: Protocol = Protocol()
-    ours: bool = False  # the paper's own algorithms alone
+    name: str = ""  # of the variant, if it is not that of the settings
+    changes: tuple[tuple[str, Any], ...] = ()  # to the experiment's protocol
+    solvers: tuple[str, ...] = ()  # these alone
     panel: bool = False  # at the batch size of the figure panels alone
     smallest_p: bool = False  # at that alone
     trace_points: int = 0
-    starts: tuple[int, ...] = ()  # in place of those of the experiment
-    orders: tuple[int, ...] = (REPORTED_ORDER,)
 
 
 TABLE = (
     Stage("tuning", "grid"),
     Stage("reported", "given"),
     Stage("reported", "selected"),
+    Stage("reported", "near", solvers=OURS),
+    Stage("reported", "selected", "half", (("share", 0.5),), solvers=OURS),
     Stage("trace", "given", panel=True, trace_points=TRACE_POINTS),
     Stage("trace", "selected", panel=True, trace_points=TRACE_POINTS),
-    Stage("timing", "headline", starts=TIMING_STARTS),
 )
-"""The stages behind every table and its panels.  The time does not depend on the step sizes."""
+"""The stages behind every table and its panels.  Our algorithms read two minibatches a step: after "half" a pass they
+have seen N samples, as many as Landing after a whole one."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +115,10 @@ class Experiment:
     ps: tuple[int, ...]
     solvers: tuple[str, ...]
     trace_batch_size: int  # that of the figure panels
-    starts: tuple[int, ...] = REPORTED_STARTS
-    tuning_seeds: tuple[tuple[int, int], ...] = TUNING_SEEDS
+    protocol: Protocol = ADOPTED
+    seeds: tuple[Seeds, ...] = REPORTED_SEEDS
+    tuning_seeds: tuple[Seeds, ...] = TUNING_SEEDS
     betas: tuple[float, ...] = ()  # penalty parameters of the robustness panels
-    treatments: tuple[str, ...] = ()  # ablations, by their name in `TREATMENTS`, or "orders"
 
     @property
     def name(self) -> str:
@@ -128,92 +126,54 @@ class Experiment:
         return f"{self.dataset}-{self.merit}"
 
     @property
-    def own_treatments(self) -> list[str]:
-        """The treatments under which the paper's own algorithms run."""
-        return [name for name in self.treatments if name in TREATMENTS and any(treats(name, s) for s in OURS)]
-
-    @property
     def parts(self) -> tuple[str, ...]:
-        """Files of its records: the table's own, and further ones."""
-        return ("", *(("betas",) if self.betas else ()), *(("ablations",) if self.treatments else ()))
+        """Files of its records: the table's own, and one of the robustness panels."""
+        return ("", "betas") if self.betas else ("",)
 
     def stages(self, part: str = "") -> tuple[Stage, ...]:
         """The plan of one of `parts`."""
-        return {"": TABLE, "betas": self._beta_stages(), "ablations": self._ablation_stages()}[part]
-
-    def _beta_stages(self) -> tuple[Stage, ...]:
-        """Curves under every penalty parameter, at the settings selected for the paper's."""
-        panel = Stage("trace", "selected", ours=True, panel=True, smallest_p=True, trace_points=BETA_POINTS)
-        return tuple(replace(panel, protocol=Protocol(beta=beta)) for beta in self.betas)
-
-    def _ablation_stages(self) -> tuple[Stage, ...]:
-        """Tuning and reported runs under every treatment, and one run under each of `ORDERS` without any."""
-        stages = []
-        for name in self.treatments:
-            treated = Stage("reported", "selected", name, ours=True, smallest_p=True)
-            if name == "orders":
-                stages.append(replace(treated, orders=ORDERS, starts=self.starts[:1]))
-                continue
-            # A solver's own constants are cheap to vary at every p.
-            treated = replace(treated, protocol=TREATMENTS[name], smallest_p=not TREATMENTS[name].constants)
-            stages += [replace(treated, role="tuning", at="grid"), treated, replace(treated, at="given", ours=False)]
-        return tuple(stages)
+        panel = Stage("trace", "selected", solvers=OURS, panel=True, smallest_p=True, trace_points=BETA_POINTS)
+        betas = (replace(panel, changes=(("beta", beta),)) for beta in self.betas)
+        return tuple(betas) if part == "betas" else TABLE
 
     def jobs(self, plan: Plan | None = None, part: str = "") -> list[Job]:
         """The jobs of one of `parts`; without a plan, those that need none."""
         return [
-            job for stage in self.stages(part) for base in self._bases(stage)
-            for job in self._jobs(stage, base, plan or Plan())
+            job for stage in self.stages(part) for place in product(self.batch_sizes, self.ps, self.solvers)
+            for job in self._jobs(stage, place, plan or Plan())
         ]  # fmt: skip
 
-    def _jobs(self, stage: Stage, base: Job, plan: Plan) -> Iterator[Job]:
-        entry, place = entry_of(base.solver), (base.batch_size, base.p, base.solver)
-        if stage.protocol.in_file_order:
-            base = replace(base, order=None)
+    def _jobs(self, stage: Stage, place: tuple[int, int, str], plan: Plan) -> Iterator[Job]:
+        batch_size, p, solver = place
+        if (
+            (stage.panel and batch_size != self.trace_batch_size)
+            or (stage.smallest_p and p != min(self.ps))
+            or (stage.solvers and solver not in stage.solvers)
+        ):
+            return
+        entry = entry_of(solver)
+        protocol = replace(self.protocol, **dict(stage.changes)).of(self.dataset, self.merit, SOLVERS[solver])
+        base = Job(self.dataset, self.merit, *place, stage.role, "", self.seeds, (), protocol, stage.trace_points)
         if stage.at == "grid":
-            for order, start in self.tuning_seeds:
-                drawn = None if base.order is None else order
-                yield replace(base, order=drawn, starts=(start,), settings=entry.grid, variant=stage.name or "grid")
-        elif stage.at == "given" or (stage.at == "headline" and entry.given):
-            for variant, setting in entry.given.items():
-                if stage.at == "given" or variant == entry.headline_variant:
-                    drawn = None if variant in entry.in_file_order else base.order
-                    named = f"{stage.name} {variant}".strip()
-                    yield replace(base, order=drawn, settings=(setting,), variant=named)
-        else:
-            treatment = stage.name if stage.name in TREATMENTS else ""
-            chosen = [plan.selected[treatment, *place]] if (treatment, *place) in plan.selected else []
-            if stage.role == "reported" and not stage.name and not entry.given:
-                chosen += [point for point in plan.near.get(place, ()) if point not in chosen]
+            for seed in self.tuning_seeds:
+                yield replace(base, seeds=(seed,), settings=entry.grid, variant="grid")
+        elif stage.at == "given":
+            done = set()
+            for variant, given in entry.given.items():
+                setting = given.at(protocol.scale)
+                if (setting, given.in_file_order, given.constants) in done:  # the same under this scale
+                    continue
+                done.add((setting, given.in_file_order, given.constants))
+                seeds = tuple((None, start) for _, start in self.seeds) if given.in_file_order else self.seeds
+                varied = replace(protocol, constants=(*protocol.constants, *given.constants))
+                yield replace(base, seeds=seeds, settings=(setting,), variant=variant, protocol=varied)
+        elif place in plan.selected and stage.at == "selected":
             variant = stage.name or ("tuned" if entry.given else "grid")
-            for order in stage.orders if chosen else ():
-                drawn = None if base.order is None else order
-                yield replace(base, order=drawn, settings=tuple(chosen), variant=variant)
-
-    def _bases(self, stage: Stage) -> Iterator[Job]:
-        for l, p, solver in product(self.batch_sizes, self.ps, self.solvers):  # noqa: E741
-            entry = entry_of(solver)
-            if (
-                (not stage.panel or l == self.trace_batch_size)
-                and (not stage.smallest_p or p == min(self.ps))
-                and (not stage.ours or entry.ours)
-                and (stage.name not in TREATMENTS or (solver in ENTRIES and treats(stage.name, solver)))
-            ):
-                yield Job(
-                    self.dataset, self.merit, l, p, solver, stage.role, "", REPORTED_ORDER,
-                    stage.starts or self.starts, (), stage.protocol, stage.trace_points,
-                )  # fmt: skip
-
-
-_TREATED = {
-    ("mediamill", "identity"): (*TREATMENTS, "orders"),
-    ("mnist", "identity"): (*(name for name in TREATMENTS if name not in ("inverse", "ridge")), "orders"),
-    ("nmnist", "identity"): ("raw", "shared", "file", "epsilon=0.01", "orders"),
-    ("mediamill", "huber"): ("raw",),
-    ("mnist", "huber"): ("raw",),
-    ("nmnist", "huber"): ("raw",),
-}
-"""Ablations cost as much as a table each: all where the paper has most to compare with, fewer elsewhere."""
+            yield replace(base, settings=(plan.selected[place],), variant=variant)
+        elif stage.at == "near":
+            others = tuple(point for point in plan.near.get(place, ()) if point != plan.selected.get(place))
+            if others:
+                yield replace(base, settings=others, variant="grid")
 
 
 def _of_paper(table: str, dataset: str, merit: str, measure: str) -> Experiment:
@@ -228,7 +188,6 @@ def _of_paper(table: str, dataset: str, merit: str, measure: str) -> Experiment:
         solvers=tuple(name for name in (*ENTRIES, *OTHERS) if measure in entry_of(name).measures),
         trace_batch_size=100,
         betas=BETAS if dataset == "mnist" else (),
-        treatments=_TREATED.get((dataset, merit), ()),
     )
 
 
@@ -254,10 +213,9 @@ QUICK = Experiment(
     ps=(2, 4),
     solvers=(*ENTRIES, *OTHERS),
     trace_batch_size=20,
-    starts=(1, 2, 3),
-    tuning_seeds=((101, 101),),
+    seeds=REPORTED_SEEDS[:3],
+    tuning_seeds=TUNING_SEEDS[:1],
     betas=(0.01, 0.1, 1.0),
-    treatments=("raw", "shared", "eta2=0.9", "orders"),
 )
 """The same pipeline in seconds on a small real data set that the paper does not have."""
 
@@ -271,6 +229,4 @@ def find(dataset: str, merit: str, profile: str) -> Experiment:
         if (experiment.dataset, experiment.merit) == (dataset, merit):
             return experiment
     names = ", ".join(f"dataset={e.dataset} merit={e.merit}" for e in known)
-    raise ValueError(
-        f"no experiment with dataset={dataset!r}, merit={merit!r} in profile {profile}; known: {names}"
-    )
+    raise ValueError(f"no experiment with dataset={dataset!r}, merit={merit!r} in profile {profile}; known: {names}")

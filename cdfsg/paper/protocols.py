@@ -6,7 +6,7 @@ Raw pixels match some printed rows but not the paper's Landing rows.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from cdfsg.solvers import SOLVERS
@@ -34,10 +34,8 @@ GRID = tuple(product((1 / 2, 1 / 4, 1 / 8), (0.1, 0.01, 0.001, 0.5, 0.05, 0.005)
 LANDING_GRID = tuple(product((0.1, 0.01, 0.001, 0.5, 0.05, 0.005), (0.5, 1.0, 2.0)))
 """(eta, omega) of the tuned Landing: the same budget of 18 points; the authors' two omegas and a half."""
 
-LANDING_FIXED = {"fixed": (0.01, 2.0), "authors": (0.16, 0.5)}
-"""Landing with fixed settings.  "fixed": eta and omega as its authors print them, on pixels/255.  "authors": the
-same step in our units, since scaling data by a turns (eta, omega) into (a^4 eta, omega / a^2), and theirs are
-scaled to [-1, 1]."""
+LANDING_PUBLISHED = (0.01, 2.0)
+"""(eta, omega) of Landing as its authors print them."""
 
 RSG_PLUS_PUBLISHED = (0.1, 0.01)
 """(eta_q, eta_t) of RSG+ as its authors print them."""
@@ -48,17 +46,85 @@ RSG_PLUS_GRID = tuple(product((0.5, 0.1, 0.05, 0.01, 0.005, 0.001), (0.1, 0.01, 
 Setting = tuple[float, ...]
 """A value of each of a solver's hyper-parameters."""
 
+Seeds = tuple[int | None, int]
+"""Seeds of a run's data order, where None takes the rows at a stride through the file, and of its initial point."""
+
 
 @dataclass(frozen=True)
 class Protocol:
-    """One value of each choice that the paper leaves open."""
+    """One value of each choice that the paper leaves open.
 
+    The first value of each is that of our first protocol, which was fitted to printed rows of MNIST.
+    """
+
+    start: str = "gaussian"  # one of `STARTS`
+    minibatches: str = "independent"  # one of `cdfsg.solvers.engine.MINIBATCHES`
+    share: float = 1.0  # of the floor(N / l) steps of a pass
+    tracking: str = "ratio"  # how (s1, s2) give the step sizes, one of `TRACKING`
     centred: bool = True  # whether the data's mean is subtracted
-    shared: bool = False  # one minibatch for theta and xi
-    in_file_order: bool = False  # rows at a stride through the file in place of a drawn order
+    scales: tuple[tuple[str, float], ...] = ()  # (data set, factor on its values); 1 where none is given
+    pairs: str = "ordered"  # f sums over i != j, one of `PAIRS`
     constants: tuple[tuple[str, float | str], ...] = ()  # parameters of the solver that differ from its defaults
     beta: float = BETA
     mu: float = MU
+    rule: str = "quality - fea"  # which point of the grid is reported, one of `cdfsg.paper.select.RULES`
+    norm: str = "fea"  # column of a record that stands for Fea: "fea" (Frobenius) or "fea_spectral"
+    pcc: str = "pcc"  # column that stands for PCC: "pcc" (canonical) or "pcc_paired" (column by column)
+
+    def of(self, dataset: str, merit: str, solver: type) -> "Protocol":
+        """The same for the runs of one solver: choices that do not reach them have the default value.
+
+        So two protocols that differ elsewhere share their runs.
+        """
+        default = Protocol()
+        two = getattr(solver, "samples_per_step", 1) == 2
+        return replace(
+            self,
+            minibatches=self.minibatches if two or self.minibatches == "replacement" else default.minibatches,
+            tracking=self.tracking if hasattr(solver, "beta") else default.tracking,
+            scales=tuple((name, factor) for name, factor in self.scales if name == dataset and factor != 1),
+            pairs="unordered" if self.pair_weight(merit) < 1 else default.pairs,
+            constants=tuple((name, value) for name, value in self.constants if hasattr(solver, name)),
+            mu=self.mu if merit == "huber" else default.mu,
+            rule=default.rule, norm=default.norm, pcc=default.pcc,
+        )  # fmt: skip
+
+    def pair_weight(self, merit: str) -> float:
+        """The weight c_ij of every ordered pair of views in f."""
+        return 0.5 if self.pairs in ("unordered", f"unordered for {merit}") else 1.0
+
+    @property
+    def scale(self) -> float:
+        """The factor on the values, of a protocol for the runs of one data set."""
+        return self.scales[0][1] if self.scales else 1.0
+
+
+STARTS = ("gaussian", "joint", "views")
+"""X_0: the Q factor of a Gaussian matrix; that made feasible, ``X_0'MX_0 = I``; or made so in each view alike."""
+
+PAIRS = ("ordered", "unordered for huber", "unordered")
+"""Pairs of views in f: i != j as printed (p:GCCA), or i < j, which halves f; competitors keep their published scale."""
+
+TRACKING = ("ratio", "clipped", "s1", "s2")
+"""Readings of "alpha_k = s1 b_k = s2": alpha is s2 and b is ``s2 / s1``, that but at most 1, or s1; or b is s2 and
+alpha is ``s1 s2``."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A published setting of a competitor, and how its code reads the data."""
+
+    setting: Setting
+    scale: float | None = None  # factor on the data for which a step of Landing is meant; None takes it as it is
+    in_file_order: bool = False  # rows at a stride through the file in place of a drawn order
+    constants: tuple[tuple[str, float | str], ...] = ()  # parameters of the solver that differ from its defaults
+
+    def at(self, scale: float) -> Setting:
+        """The same step on data with another factor: data times a turn (eta, omega) into (a^4 eta, omega / a^2)."""
+        if self.scale is None:
+            return self.setting
+        (eta, omega), a = self.setting, self.scale / scale
+        return (a**4 * eta, omega / a**2)
 
 
 @dataclass(frozen=True)
@@ -69,11 +135,9 @@ class Entry:
     """
 
     grid: tuple[Setting, ...]  # settings among which the rule selects
-    given: Mapping[str, Setting] = field(default_factory=dict)  # by the name of the variant
-    in_file_order: tuple[str, ...] = ()  # variants that read the rows at a stride through the file
+    given: Mapping[str, Given] = field(default_factory=dict)  # by the name of the variant
     ours: bool = False  # whether the paper proposes it
     measures: tuple[str, ...] = ("pcc", "fval")  # of the tables in which it takes part
-    raw: bool = True  # whether it treats data that are not centred
 
     @property
     def headline_variant(self) -> str:
@@ -84,13 +148,31 @@ class Entry:
 ENTRIES = {
     "CDFSG": Entry(GRID, ours=True),
     "CDFSG-Ada": Entry(GRID, ours=True),
-    "Landing": Entry(LANDING_GRID, LANDING_FIXED),
-    "RSG+": Entry(
-        RSG_PLUS_GRID, {"file": RSG_PLUS_PUBLISHED, "permuted": RSG_PLUS_PUBLISHED}, ("file",),
-        measures=("pcc",), raw=False,
+    "Landing": Entry(
+        LANDING_GRID,
+        {
+            "fixed": Given(LANDING_PUBLISHED),
+            "authors": Given(LANDING_PUBLISHED, scale=2.0),
+            "unit": Given(LANDING_PUBLISHED, scale=1.0),
+        },
     ),
-}  # fmt: skip
-"""The paper's solvers.  RSG+ is judged as its authors' code reads the data, at a stride through the file."""
+    "RSG+": Entry(
+        RSG_PLUS_GRID,
+        {
+            "file": Given(RSG_PLUS_PUBLISHED, in_file_order=True),
+            "permuted": Given(RSG_PLUS_PUBLISHED),
+            "inverse": Given(RSG_PLUS_PUBLISHED, in_file_order=True, constants=(("singular", "stop"),)),
+        },
+        measures=("pcc",),
+    ),
+}
+"""The paper's solvers.
+
+Landing's "fixed" settings are eta and omega as its authors print them, whatever the scale of the data.  "authors" is
+their step on their own data, scaled to [-1, 1], in our units; "unit" is that on data in [0, 1].  RSG+ is
+judged as its authors' code reads the data, at a stride through the file; "inverse" is its published inverse of
+blocks of p rows, which may be singular, in place of the pseudo-inverse.
+"""
 
 OURS = tuple(name for name, entry in ENTRIES.items() if entry.ours)
 """The paper's own algorithms."""
@@ -118,47 +200,17 @@ def headline_variant(solver: str) -> str:
     return entry_of(solver).headline_variant
 
 
-REPORTED_ORDER = 1
-REPORTED_STARTS = tuple(range(1, 11))
-"""The ten reported runs differ in the initial point, as in the paper; they share one data order."""
+REPORTED_SEEDS = tuple((k, k) for k in range(1, 11))
+"""(data order, initial point) of the ten reported runs, which also seeds the minibatch of Landing's post-processing."""
 
 TUNING_SEEDS = ((101, 101), (102, 102), (103, 103))
-"""(data order, initial point) of the tuning runs, disjoint from the reported ones."""
+"""The same of the tuning runs, disjoint from the reported ones."""
 
 TRACE_POINTS = 60  # of a curve, spaced evenly over the pass
 BETA_POINTS = 20  # the same under each penalty parameter, of which there are many
 
-TIMING_STARTS = (1,)
-"""A timing run is one lane alone in its process; more than one would cost minutes at l = 20."""
+FIRST = Protocol()
+"""The protocol of this suite's first version: its start, minibatches and mu were fitted to printed rows of MNIST."""
 
-TREATMENTS: dict[str, Protocol] = {
-    "raw": Protocol(centred=False),
-    "shared": Protocol(shared=True),
-    "file": Protocol(shared=True, in_file_order=True),
-    "inverse": Protocol(constants=(("singular", "stop"),)),
-    "ridge": Protocol(constants=(("singular", "ridge"),)),
-    **{
-        f"{name}={value:g}": Protocol(constants=((name, value),))
-        for name, values in {"eta1": (0.0, 0.99), "eta2": (0.9, 0.99), "epsilon": (1e-4, 1e-2)}.items()
-        for value in values
-    },
-}
-"""Ablations: the data without centring; one minibatch for theta and xi; the same with the rows at a stride through the
-file, which two independent streams cannot share; RSG+ with the published inverse of its blocks, and with a ridge, in
-place of the pseudo-inverse; and each of Ada's constants on either side of 0.9, 0.999, 1e-8.  Step sizes are selected
-anew under a treatment, by the same rule on the same grid; a competitor keeps its given settings."""
-
-ORDERS = tuple(range(1, 11))
-"""Data orders of the treatment "orders": one initial point and the selected settings, to see what the order does."""
-
-
-def treats(treatment: str, solver: str) -> bool:
-    """Whether a treatment changes something for a solver of the paper, and the solver can do it."""
-    protocol, kind = TREATMENTS[treatment], SOLVERS[solver]
-    return (
-        all(hasattr(kind, name) for name, _ in protocol.constants)
-        and (protocol.centred or entry_of(solver).raw)
-        and (not protocol.shared or kind.samples_per_step == 2)
-    )
-
-
+ADOPTED = FIRST
+"""The protocol of every table, figure and claim."""

@@ -13,12 +13,12 @@ SETTINGS = tuple(dict.fromkeys(name for solver in SOLVERS.values() for name in s
 """Hyper-parameters of all registered solvers, each a column."""
 
 JOB = (
-    "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "bound", "lanes", "provenance",
+    "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "bound", "lanes", "provenance",
 )  # fmt: skip
 """Columns that are the same in all rows of a job."""
 
 RUN = (
-    "start", *SETTINGS, "samples", "status", "stopped_at", "quality", "pcc", "pcc_paired",
+    "order", "start", *SETTINGS, "samples", "status", "stopped_at", "quality", "pcc", "pcc_paired",
     "fval", "fea", "fea_spectral", "pcc_post", "fea_post", "fea_spectral_post", "fval_post",
     "pcc_orth", "fea_orth", "fval_orth",
 )  # fmt: skip

@@ -21,14 +21,7 @@ def run_experiment(experiment: Experiment, folder: Path, workers: Workers) -> di
     """The records of an experiment by part: first what needs no selection, then what it gives."""
     first = {part: run_jobs(experiment.jobs(part=part), folder, workers) for part in experiment.parts}
     chosen = plan(experiment, records.joined(first.values()))
-    found = {}
-    for part in experiment.parts:
-        jobs = experiment.jobs(chosen, part)
-        # Timing runs come last, so that nothing else competes with them than another timing run.
-        timed = [job for job in jobs if job.role == "timing"]
-        others = run_jobs([job for job in jobs if job.role != "timing"], folder, workers)
-        found[part] = records.joined([others, run_jobs(timed, folder, workers)])
-    return found
+    return {part: run_jobs(experiment.jobs(chosen, part), folder, workers) for part in experiment.parts}
 
 
 def run_jobs(jobs: Sequence[Job], folder: Path, workers: Workers) -> pd.DataFrame:

@@ -1,13 +1,13 @@
 """Summaries of the runs of a grid cell, the selection rule, and which points of the grid are near the paper."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
 
 from cdfsg.linalg import Array
 from cdfsg.paper.experiments import Experiment, Plan
-from cdfsg.paper.protocols import ELIGIBLE_FEA, Setting, headline_variant
+from cdfsg.paper.protocols import ADOPTED, ELIGIBLE_FEA, OURS, Setting, headline_variant
 from cdfsg.paper.records import SAME_RUN, SETTINGS
 from cdfsg.paper.results.reported import distances, load_rows
 
@@ -20,7 +20,7 @@ two, one of the fifteen rows that some point attains would be lost: three runs s
 
 METRICS = (
     "quality", "pcc", "pcc_paired", "fval", "fea", "fea_spectral",
-    "pcc_post", "fea_post", "fea_spectral_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth",
+    "pcc_post", "fea_post", "fea_spectral_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth", "seconds",
 )  # fmt: skip
 
 
@@ -35,36 +35,58 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def select(runs: pd.DataFrame) -> dict[tuple[int, int, str], tuple[float, ...]]:
-    """Settings of each (batch size, p, solver) that maximise quality - Fea, averaged over the tuning runs.
+RULES: dict[str, tuple[Callable[[pd.DataFrame], pd.Series], list[str]]] = {
+    "quality - fea": (lambda cells: cells["quality"] - cells["fea"].fillna(0), ROW),
+    "quality": (lambda cells: cells["quality"], ROW),
+    "quality - fea_post": (lambda cells: cells["quality"] - cells["fea_post"].fillna(0), ROW),
+    "lowest fval": (lambda cells: -cells["fval"].fillna(-cells["quality"]), ROW),
+    "lowest fea near the best quality": (lambda cells: _near_best(cells) - cells["fea"].fillna(0), ROW),
+    "one point per p": (lambda cells: cells["quality"] - cells["fea"].fillna(0), ["p", "solver"]),
+    "one point per table": (lambda cells: cells["quality"] - cells["fea"].fillna(0), ["solver"]),
+}
+"""Rules for the step sizes: what is maximised over the grid, and over which places together.
 
-    Cells with a diverged run or with Fea > 1 in any run are out; a key is missing where no cell is left.  Solvers
-    of another constraint have no Fea: for them quality decides alone.
+Solvers of another constraint have no Fea: for them the quality decides alone.  Near the best means within 5 %.
+"""
+
+
+def select(runs: pd.DataFrame, rule: str = ADOPTED.rule) -> dict[tuple[int, int, str], tuple[float, ...]]:
+    """Settings of each (batch size, p, solver) that a rule selects by the mean of the tuning runs.
+
+    Cells with a diverged run or with Fea > 1 in any run are out; a key is missing where no cell is left.  Where one
+    point serves several places, such a cell counts as -1 at its place.
     """
+    score, together = RULES[rule]
     cells = summarise(runs[runs["role"] == "tuning"])
-    cells = cells[(cells["n_diverged"] == 0) & ~(cells["fea_worst"] > ELIGIBLE_FEA)]
+    out = (cells["n_diverged"] > 0) | (cells["fea_worst"] > ELIGIBLE_FEA)
+    cells.loc[out, list(METRICS)] = np.nan
+    cells["score"] = score(cells).where(~out, -1.0 if together != ROW else np.nan)
+    if together != ROW:
+        cells["score"] = cells.groupby([*together, *SETTINGS], dropna=False)["score"].transform("mean")
+        best = cells.groupby(together)["score"].transform("max")
+        cells["score"] = cells["score"].where(~out & (cells["score"] == best))
     chosen = {}
-    for (batch_size, p, solver), group in cells.groupby(["batch_size", "p", "solver"]):
-        best = group.loc[(group["quality"] - group["fea"].fillna(0)).idxmax()]
-        chosen[int(batch_size), int(p), str(solver)] = settings_of(best)
+    for place, group in cells.dropna(subset=["score"]).groupby(ROW):
+        chosen[int(place[0]), int(place[1]), str(place[2])] = settings_of(group.loc[group["score"].idxmax()])
     return chosen
 
 
+def _near_best(cells: pd.DataFrame) -> pd.Series:
+    """0 where the quality is within 5 % of the best of its place, and far below elsewhere."""
+    best = cells.groupby(ROW)["quality"].transform("max")
+    return pd.Series(np.where(cells["quality"] >= 0.95 * best, 0.0, -100.0), index=cells.index)
+
+
 def plan(experiment: Experiment, runs: pd.DataFrame) -> Plan:
-    """What the tuning runs among `runs` decide: selections under every treatment, and points near a printed row."""
+    """What the tuning runs among `runs` decide: the selections, and the points near a printed row."""
     tuning = runs[runs["role"] == "tuning"]
-    selected = {
-        ("" if variant == "grid" else str(variant), *place): setting
-        for variant, part in tuning.groupby("variant")
-        for place, setting in select(part).items()
-    }
     near: dict[tuple[int, int, str], tuple[Setting, ...]] = {}
-    cells = summarise(tuning[tuning["variant"] == "grid"])
-    for place, targets in load_rows(experiment.table).items() if experiment.table else ():
+    cells = summarise(tuning)
+    for place, targets in load_rows(experiment.table, OURS).items() if experiment.table else ():
         mine = rows_at(cells, place)
         close = mine[distances(mine, targets) <= NEAR]
         near[place] = tuple(settings_of(cell) for cell in close.itertuples())
-    return Plan(selected, near)
+    return Plan(select(tuning, experiment.protocol.rule), near)
 
 
 def grid_cells(runs: pd.DataFrame) -> pd.DataFrame:
@@ -79,9 +101,9 @@ def rows_at(table: pd.DataFrame, place: Iterable[object]) -> pd.DataFrame:
     return table[(table[ROW] == list(place)).all(axis=1)]
 
 
-def stands(cells: pd.DataFrame, runs: pd.DataFrame) -> Array:
-    """Whether each cell is at given settings, or the one of its grid that `select` takes from the runs."""
-    chosen = select(runs)
+def stands(experiment: Experiment, cells: pd.DataFrame, runs: pd.DataFrame) -> Array:
+    """Whether each cell is at given settings, or the one of its grid that the protocol's rule takes from the runs."""
+    chosen = select(runs, experiment.protocol.rule)
     return np.array(
         [
             cell.variant != "grid" or chosen.get((cell.batch_size, cell.p, cell.solver)) == settings_of(cell)

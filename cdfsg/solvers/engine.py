@@ -23,6 +23,10 @@ with Fea <= 10, none ever exceeded 5."""
 ROWS_AT_ONCE = 200
 """Rows of data made ready at a time, unless a step needs more; see benchmarks/README.md."""
 
+MINIBATCHES = ("independent", "shared", "consecutive", "replacement")
+"""How theta and xi are drawn: from a permutation of the rows each; one minibatch for both; one after the other from one
+permutation, so that a pass has half as many steps; or every row at random, with replacement."""
+
 Settings = Mapping[str, Array]
 """A value per lane of each hyper-parameter."""
 
@@ -108,7 +112,8 @@ def run(
     batch_size: int,
     order: int | None,
     *,
-    shared: bool = False,
+    minibatches: str = "independent",
+    share: float = 1.0,
     dtype: type = np.float32,
     callback: Callable[[int, State], None] | None = None,
 ) -> RunResult:
@@ -126,13 +131,19 @@ def run(
         Rows l of a minibatch; a pass has floor(N / l) steps.
     order : int or None
         Seed of the orders of theta and of xi; None takes the rows at a stride, for one minibatch per step.
-    shared : bool
-        Use one minibatch for theta and xi.
+    minibatches : str
+        How theta and xi are drawn, one of `MINIBATCHES`.
+    share : float
+        Share of a pass that is run, in (0, 1].
     dtype : numpy float type
     callback : function, optional
         Called as ``callback(step, state)`` at step 0 and after each; it copies what it keeps.
     """
-    require_run(solver, problem, views, X0, settings, order, shared, dtype)
+    require_run(solver, problem, views, X0, settings, order, dtype)
+    if minibatches not in MINIBATCHES or not 0 < share <= 1:
+        raise ValueError(
+            f"minibatches must be one of {', '.join(MINIBATCHES)} and share lie in (0, 1]; got {minibatches!r}, {share!r}"
+        )
     lanes, _, p = np.shape(X0)
     solver.check(problem, views, batch_size, p)
     if tuple(problem.sizes) != views.sizes:
@@ -147,7 +158,9 @@ def run(
         state.lanes = np.arange(lanes)
         if callback:
             callback(0, state)
-        for advance, samples in _steps(solver, views, batch_size, order, shared, dtype):
+        rows = _rows(solver, views, batch_size, order, minibatches)
+        rows = rows[: max(1, round(share * len(rows)))]
+        for advance, samples in _steps(solver, views, rows, dtype):
             advance(problem, state, samples)
             number += 1
             if not np.abs(state.C).max() <= ESCAPED:  # true for NaN as well
@@ -160,7 +173,7 @@ def run(
                 break
     X = every_lane(state.X, state.lanes, lanes)
     tracker = every_lane(state.Y, state.lanes, lanes) if hasattr(state, "Y") else None
-    return RunResult(X, tracker, stopped_at, views.n_samples // batch_size, time.perf_counter() - began)
+    return RunResult(X, tracker, stopped_at, len(rows), time.perf_counter() - began)
 
 
 def every_lane(values: Array, running: Array, lanes: int) -> Array:
@@ -185,16 +198,24 @@ def initial_points(solver: Solver, n: int, p: int, seeds: Sequence[int]) -> Arra
     return np.linalg.qr(np.stack([rng.standard_normal((n, p)) for rng in generators]))[0]
 
 
-def _steps(
-    solver: Solver, views: Views, batch_size: int, order: int | None, shared: bool, dtype: type
-) -> Iterator[tuple[Callable[..., None], Array]]:
-    """The method that makes each step, with its minibatches (s, l, n)."""
-    streams = 1 if shared else solver.samples_per_step
+def _rows(solver: Solver, views: Views, batch_size: int, order: int | None, minibatches: str) -> Array:
+    """Row numbers of the minibatches of a pass, shape (steps, streams, l)."""
+    streams = 1 if minibatches == "shared" else solver.samples_per_step
     if order is None and streams > 1:
         raise ValueError(f"{solver.name} draws theta and xi independently, so it needs an order, got None")
+    if minibatches == "replacement":
+        shape = (views.n_samples // batch_size, streams, batch_size)
+        return np.random.default_rng(order).integers(views.n_samples, size=shape)
+    if minibatches == "consecutive":
+        rows = views.batch_indices(batch_size, None if order is None else [order, 0])
+        return rows[: len(rows) // streams * streams].reshape(-1, streams, batch_size)
     seeds = [None if order is None else [order, stream] for stream in range(streams)]
-    rows = np.stack([views.batch_indices(batch_size, seed) for seed in seeds], axis=1)
-    together = max(1, ROWS_AT_ONCE // (streams * batch_size))
+    return np.stack([views.batch_indices(batch_size, seed) for seed in seeds], axis=1)
+
+
+def _steps(solver: Solver, views: Views, rows: Array, dtype: type) -> Iterator[tuple[Callable[..., None], Array]]:
+    """The method that makes each step, with its minibatches (s, l, n)."""
+    together = max(1, ROWS_AT_ONCE // (rows.shape[1] * rows.shape[2]))
     for advance in (getattr(solver, epoch) for epoch in solver.epochs):
         for begin in range(0, len(rows), together):
             some = rows[begin : begin + together]

@@ -244,7 +244,9 @@ def test_rsg_plus_refuses_what_it_cannot_do_and_says_why(problem, views, size, w
 
 
 def test_a_shared_minibatch_serves_as_theta_and_xi_and_gives_other_numbers(known):
-    independent, shared = (go("CDFSG", dataset=known, batch_size=50, shared=flag) for flag in (False, True))
+    independent, shared = (
+        go("CDFSG", dataset=known, batch_size=50, minibatches=how) for how in ("independent", "shared")
+    )
     assert np.abs(independent.X - shared.X).max() > 1e-6
     assert captured(shared, known)[0][0] > 0.9
 

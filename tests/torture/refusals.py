@@ -283,7 +283,7 @@ door("solver", {
     "masked values in X0": (lambda: go(X0=np.ma.masked_less(np.arange(14.0).reshape(1, 7, 2), 3)), "X0", "masked"),
     "an exact problem": (lambda: go(problem=GCCA(np.eye(7), (4, 3), Identity())), "problem", "GCCA"),
     "settings that are no mapping": (lambda: bare(settings=3), "settings", "per lane", "got 3"),
-    "sharing is a word": (lambda: go(shared="no"), "shared", "'no'"),
+    "minibatches of an unknown kind": (lambda: go(minibatches="all"), "minibatches", "'all'"),
     "no type": (lambda: go(dtype=None), "dtype"),
     "its name in place of it": (lambda: bare("CDFSG"), "solver", "'CDFSG'"),
 })  # fmt: skip

@@ -75,7 +75,11 @@ def trace(
     def course(end: int) -> tuple[RunResult, compute.Curve]:
         """Run, and keep points of the last pass up to the step `end`."""
         curve = compute.Curve(points, steps, len(made.epochs), 1, end)
-        options: dict[str, Any] = {"shared": shared, "dtype": np.float64, "callback": curve}
+        options: dict[str, Any] = {
+            "minibatches": "shared" if shared else "independent",
+            "dtype": np.float64,
+            "callback": curve,
+        }
         return run(made, problem, views, X0, lanes, batch_size, seed, **options), curve
 
     # One BLAS thread beats several inside products as small as these.
@@ -152,4 +156,3 @@ def draw(traces: Mapping[str, pd.DataFrame], title: str = "") -> Figure:
                 axis.set_yscale(**({"value": "log"} if low > 0 else {"value": "symlog", "linthresh": 1}))
         exact = Line2D([], [], color="black", label="eigenvalues of the exact X'MX", ls=":")
         return finish(figure, title, [*handles, exact])
-

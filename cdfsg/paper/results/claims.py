@@ -1,53 +1,103 @@
-"""The claims ledger: the paper's assertions in words, each with a test over the records that gives its verdict.
+"""The claims: what the paper says in words and what we ask besides, each counted in the paper's numbers and in ours.
 
-A test returns *instances*, a list of ``(place, holds)``.
+A test looks at a `Source`, one table of the paper's numbers or of our runs, and returns instances.
 """
 
 import tomllib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from cdfsg import checksums
 from cdfsg.files import PAPER, RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost
-from cdfsg.paper.protocols import BETA, OURS
+from cdfsg.paper.protocols import BETA, OURS, entry_of, headline_variant
 from cdfsg.paper.results import tables
-from cdfsg.paper.results.verdicts import final_cells, timing
-from cdfsg.paper.select import ROW, summarise
+from cdfsg.paper.results.reported import load_table
+from cdfsg.paper.results.verdicts import final_cells
+from cdfsg.paper.select import ROW, rows_at, summarise
 
-Instances = list[tuple[str, bool]]
 Claim = dict[str, Any]
+Instance = tuple[str, bool, bool | None]
+"""A place, whether the claim holds there, and whether the 95 % interval of the difference excludes 0."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table: ``cells`` has a row per place, solver and variant; ``runs`` are behind ours, None behind the paper's.
+
+    Columns of ``cells``: `ROW`, variant, accuracy (PCC, or -Fval after exact normalisation), value and value_post (PCC
+    or -Fval as they are), fea, fea_post, seconds; NaN in all where a run diverged.
+    """
+
+    experiment: Experiment
+    cells: pd.DataFrame
+    runs: pd.DataFrame | None = None
+
+    def headline(self, solver: str) -> pd.DataFrame:
+        """The cells that stand for a solver."""
+        return self.cells[(self.cells["solver"] == solver) & (self.cells["variant"] == headline_variant(solver))]
+
+    def place(self, cell: Any, *more: str) -> str:
+        """Where an instance is."""
+        return ", ".join([f"{self.experiment.name}, l = {cell.batch_size}, p = {cell.p}", *more])
+
+
+def printed(experiment: Experiment) -> Source:
+    """The paper's own numbers."""
+    wide = load_table(experiment.table).pivot(index=ROW, columns="quantity", values="reported").reset_index()
+    wide["variant"] = wide["solver"].map(headline_variant)
+    wide["seconds"] = wide["time_s"]
+    return Source(experiment, _with_accuracy(experiment, wide))
+
+
+def measured(experiment: Experiment, runs: pd.DataFrame) -> Source:
+    """Our numbers: the cells that stand for the solvers, and every other variant under its name."""
+    reported = runs[runs["role"] == "reported"]
+    others = summarise(reported[reported["variant"] != reported["solver"].map(headline_variant)])
+    final = final_cells(experiment, runs)
+    places = pd.MultiIndex.from_product([experiment.batch_sizes, experiment.ps, OURS], names=ROW)
+    final = final.set_index(ROW)
+    final = final.reindex(final.index.union(places)).reset_index()  # NaN where no point of the grid was eligible
+    final["variant"] = final["solver"].map(headline_variant)
+    cells = pd.concat([final, others], ignore_index=True)
+    return Source(experiment, _with_accuracy(experiment, cells), _with_accuracy(experiment, reported))
 
 
 def load_claims() -> list[Claim]:
-    """The claims in ``data/paper/claims.toml``, in the paper's order."""
+    """The claims and questions in ``data/paper/claims.toml``, in their order there."""
     return tomllib.loads(checksums.read(PAPER / "claims.toml").decode("utf-8"))["claim"]
 
 
 def ledger() -> pd.DataFrame:
-    """The verdict on every claim."""
-    evidence = [(e, archive.runs_of(e)) for e in EXPERIMENTS.values() if archive.exists(e)]
+    """How often every claim holds, in the paper's own numbers and in ours."""
+    kept = [e for e in EXPERIMENTS.values() if archive.exists(e)]
+    paper = [printed(e) for e in kept]
+    ours = [measured(e, archive.runs_of(e)) for e in kept]
     rows = []
     for claim in load_claims():
-        name = claim["shown_by"]
-        if name in SHOWN_BY_COST:
-            cases = [("original", SHOWN_BY_COST[name](claim, cost.read_memory()))]
-        else:
-            cases = [(runs["provenance"].iloc[0], SHOWN_BY[name](claim, e, runs)) for e, runs in evidence]
-        instances = [instance for _, found in cases for instance in found]
-        failed = [place for place, holds in instances if not holds]
-        holds = len(instances) - len(failed)
+        test = TESTS[claim["shown_by"]]
+        theirs = [] if claim.get("unprinted") else [i for source in paper for i in test(claim, source)]
+        found = [i for source in ours for i in test(claim, source)]
+        if claim["shown_by"] == "keeps_p_by_p":
+            found = found[: len(found) // len(ours)]  # the same for every table
+        failed = [place for place, holds, _ in found if not holds]
+        holds = len(found) - len(failed)
         rows.append(
             {
-                "claim": claim["id"], "says": claim["says"], "place": claim["place"],
-                "holds": holds, "of": len(instances),
-                "derived": sum(len(found) for kind, found in cases if kind == "derived"),
-                "verdict": verdict_of(holds, len(instances)), "where_not": "; ".join(failed),
+                "claim": claim["id"], "who": claim["who"], "says": claim["says"], "place": claim.get("place", ""),
+                "paper_holds": sum(holds for _, holds, _ in theirs), "paper_of": len(theirs),
+                "holds": holds, "of": len(found),
+                "clearly": sum(bool(holds and clear) for _, holds, clear in found),
+                "clearly_not": sum(bool(not holds and clear) for _, holds, clear in found),
+                "interval": any(clear is not None for *_, clear in found),
+                "verdict": verdict_of(holds, len(found)), "where_not": "; ".join(failed),
             }
         )  # fmt: skip
     return pd.DataFrame(rows)
@@ -81,130 +131,198 @@ def verdict_of(holds: int, of: int) -> str:
     return f"holds in {holds} of {of} cases" if holds else "does not hold"
 
 
-def more_accurate(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
-    """Quality above that of each competitor; a diverged competitor is beaten by any run that ends."""
-    return _compare(claim, experiment, runs, "quality", lambda ours, theirs: ours > theirs)
+def more_accurate(claim: Claim, source: Source) -> list[Instance]:
+    """Accuracy above that of each competitor; a diverged competitor is beaten by any run that ends."""
+    return _compare(claim, source, "accuracy", 1)
 
 
-def more_feasible(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
+def more_feasible(claim: Claim, source: Source) -> list[Instance]:
     """Fea below that of each competitor; a diverged competitor is beaten by any run that ends."""
-    return _compare(claim, experiment, runs, "fea", lambda ours, theirs: ours < theirs)
+    return _compare(claim, source, "fea", -1)
 
 
-def post_processing_helps(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
-    """Fea* below Fea, and PCC* or Fval* no worse than by the claim's relative `loss`."""
-    found = []
-    for cell in _ours(experiment, runs).to_dict("records"):
-        before, after = abs(cell[experiment.measure]), abs(cell[f"{experiment.measure}_post"])
-        holds = cell["fea_post"] < cell["fea"] and after >= (1 - claim["loss"]) * before
-        found.append((_place(experiment, cell), bool(holds)))
+def post_processing_helps(claim: Claim, source: Source) -> list[Instance]:
+    """Fea* below Fea; with a `loss`, PCC* or Fval* no worse by more than that share too."""
+    found: list[Instance] = []
+    for cell in _ours(source).itertuples():
+        kept = "loss" not in claim or cell.value_post >= (1 - claim["loss"]) * cell.value
+        apart = _paired(source, cell, cell.variant, cell.solver, cell.variant, "fea", "fea_post")
+        found.append((source.place(cell, cell.solver), bool(cell.fea_post < cell.fea and kept), _clear(apart)))
     return found
 
 
-def time_at_most(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
-    """Time at most `factor` times that of the competitor, where both were timed."""
-    seconds = timing(runs)
-    found = []
-    for (size, p, solver, _), ours in seconds.items():
-        for name in claim["against"] if solver in OURS else ():
-            theirs = seconds.get((size, p, *name.split(" ")))
-            if theirs is not None:
-                place = f"{experiment.name}, l = {size}, p = {p}, {solver} / {name}"
-                found.append((place, bool(ours <= claim["factor"] * theirs)))
+def time_at_most(claim: Claim, source: Source) -> list[Instance]:
+    """Time at most `factor` times that of the competitor."""
+    found: list[Instance] = []
+    name, factor = claim["against"][0], claim["factor"]
+    rivals = source.headline(name)
+    for cell in _ours(source).itertuples():
+        for rival in rows_at(rivals, (cell.batch_size, cell.p, name)).itertuples():
+            if np.isfinite([cell.seconds, rival.seconds]).all():
+                apart = _paired(source, cell, rival.variant, rival.solver, cell.variant, "seconds", factor=factor)
+                holds = cell.seconds <= factor * rival.seconds
+                found.append((source.place(cell, f"{cell.solver} / {rival.solver}"), bool(holds), _clear(apart)))
     return found
 
 
-def robust_to_batch_size(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
-    """At every batch size the quality is within the relative `loss` of the solver's best over all batch sizes."""
-    found = []
-    for (p, solver), group in _ours(experiment, runs).groupby(["p", "solver"], sort=False):
-        holds = group["quality"].min(skipna=False) >= (1 - claim["loss"]) * group["quality"].max()
-        found.append((f"{experiment.name}, p = {p}, {solver}", bool(holds)))
+def robust_to_batch_size(claim: Claim, source: Source) -> list[Instance]:
+    """At every batch size the accuracy is within the relative `loss` of the solver's best over all batch sizes."""
+    found: list[Instance] = []
+    for (p, solver), group in _ours(source).groupby(["p", "solver"], sort=False):
+        holds = group["accuracy"].min(skipna=False) >= (1 - claim["loss"]) * group["accuracy"].max()
+        found.append((f"{source.experiment.name}, p = {p}, {solver}", bool(holds), None))
     return found
 
 
-def fails_at_small_batches(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
-    """A run of the competitor diverges at the batch size."""
-    cells = summarise(runs[runs["role"] == "reported"])
-    small = cells[cells["batch_size"].isin(claim["sizes"])]
-    found = []
+def fails_at_small_batches(claim: Claim, source: Source) -> list[Instance]:
+    """A run of the competitor diverges at the batch size, in the paper a dash."""
+    found: list[Instance] = []
     for name in claim["against"]:
-        for cell in small[small["solver"] + " " + small["variant"] == name].to_dict("records"):
-            place = _place(experiment, cell | {"solver": name})
-            found.append((place, cell["n_diverged"] > 0))
+        for cell in _named(source, name).itertuples():
+            if cell.batch_size in claim["sizes"]:
+                found.append((source.place(cell, name), bool(np.isnan(cell.fea)), None))
     return found
 
 
-def robust_to_beta(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
+def worse_at_small_batches(claim: Claim, source: Source) -> list[Instance]:
+    """The competitor is less accurate at the batch size than at the largest, or diverges."""
+    found: list[Instance] = []
+    for name in claim["against"]:
+        for _, group in _named(source, name).groupby("p", sort=False):
+            largest = group.loc[group["batch_size"].idxmax(), "accuracy"]
+            for cell in group[group["batch_size"].isin(claim["sizes"])].itertuples():
+                worse = np.isfinite(largest) and not cell.accuracy >= largest
+                found.append((source.place(cell, name), bool(worse), None))
+    return found
+
+
+def robust_to_beta(claim: Claim, source: Source) -> list[Instance]:
     """Under every penalty parameter no run diverges and the quality is within `loss` of that at the paper's."""
-    if not experiment.betas:
+    if not source.experiment.betas:
         return []
-    found = []
-    for solver, ends in tables.beta_ends(archive.more(experiment, "betas")).groupby("solver", sort=False):
+    found: list[Instance] = []
+    for solver, ends in tables.beta_ends(archive.more(source.experiment, "betas")).groupby("solver", sort=False):
         reference = ends.loc[np.isclose(ends["beta"], BETA), "quality"].iloc[0]
         for end in ends.itertuples():
             alike = abs(end.quality - reference) <= claim["loss"] * abs(reference)
-            place = f"{experiment.name}, {solver}, beta = {end.beta:g}"
-            found.append((place, bool(alike and end.n_diverged == 0)))
+            place = f"{source.experiment.name}, {solver}, beta = {end.beta:g}"
+            found.append((place, bool(alike and end.n_diverged == 0), None))
     return found
 
 
-def reaches_sooner(claim: Claim, experiment: Experiment, runs: pd.DataFrame) -> Instances:
+def reaches_sooner(claim: Claim, source: Source) -> list[Instance]:
     """CDFSG-Ada reaches CDFSG's final median quality after fewer samples than CDFSG's whole pass."""
-    traced = runs[(runs["role"] == "trace") & runs["solver"].isin(OURS)]
-    medians = traced.groupby(["p", "solver", "samples"])["quality"].median()
-    found = []
-    for p in sorted(traced["p"].unique()):
-        if set(medians[p].index.get_level_values("solver")) == set(OURS):
-            plain, adaptive = medians[p, "CDFSG"], medians[p, "CDFSG-Ada"]
+    found: list[Instance] = []
+    for p, medians in _curves(source, "quality").items():
+        if set(medians) == set(OURS):
+            plain, adaptive = medians["CDFSG"], medians["CDFSG-Ada"]
             reached = adaptive.index[adaptive >= plain.iloc[-1]]
-            found.append((f"{experiment.name}, p = {p}", bool(len(reached) and reached[0] < plain.index[-1])))
+            holds = len(reached) and reached[0] < plain.index[-1]
+            found.append((f"{source.experiment.name}, p = {p}", bool(holds), None))
     return found
 
 
-def keeps_p_by_p(claim: Claim, memory: pd.DataFrame) -> Instances:
+def leaves_and_returns(claim: Claim, source: Source) -> list[Instance]:
+    """Along the pass the median Fea exceeds `above`, and ends below `below`."""
+    return [
+        (f"{source.experiment.name}, p = {p}, {solver}",
+         bool(curve.iloc[1:].max() > claim["above"] and curve.iloc[-1] < claim["below"]), None)
+        for p, medians in _curves(source, "fea").items() for solver, curve in medians.items()
+    ]  # fmt: skip
+
+
+def keeps_p_by_p(claim: Claim, source: Source) -> list[Instance]:
     """Kept from step to step are at most `tall` n-by-p and `small` p-by-p matrices, and no n-by-n one is ever made.
 
     The second is so where all that lives at once, but for the minibatch, is smaller than n-by-n.
     """
-    found = []
-    for row in memory.itertuples():
+    found: list[Instance] = []
+    for row in cost.read_memory().itertuples():
         state = row.state <= claim["tall"] * row.n * row.p + claim["small"] * row.p**2
         holds = state and row.state + row.extra < row.n**2
-        found.append((f"{row.solver}, n = {row.n}, l = {row.batch_size}, p = {row.p}", bool(holds)))
+        found.append((f"{row.solver}, n = {row.n}, l = {row.batch_size}, p = {row.p}", bool(holds), None))
     return found
 
 
-SHOWN_BY_COST: dict[str, Callable[[Claim, pd.DataFrame], Instances]] = {"keeps_p_by_p": keeps_p_by_p}
-SHOWN_BY: dict[str, Callable[[Claim, Experiment, pd.DataFrame], Instances]] = {
+TESTS: dict[str, Callable[[Claim, Source], list[Instance]]] = {
     test.__name__: test
     for test in (
-        more_accurate, more_feasible, post_processing_helps, time_at_most, robust_to_batch_size,
-        fails_at_small_batches, robust_to_beta, reaches_sooner,
+        more_accurate, more_feasible, post_processing_helps, time_at_most, robust_to_batch_size, fails_at_small_batches,
+        worse_at_small_batches, robust_to_beta, reaches_sooner, leaves_and_returns, keeps_p_by_p,
     )
 }  # fmt: skip
 
 
-def _ours(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
-    """The cells of CDFSG and CDFSG-Ada at every place of the table; NaN where no point of the grid was eligible."""
-    places = pd.MultiIndex.from_product([experiment.batch_sizes, experiment.ps, OURS], names=ROW)
-    return final_cells(runs).set_index(ROW).reindex(places).reset_index()
+def _ours(source: Source) -> pd.DataFrame:
+    return pd.concat([source.headline(solver) for solver in OURS])
 
 
-def _place(experiment: Experiment, cell: dict[Any, Any]) -> str:
-    return f"{experiment.name}, l = {cell['batch_size']}, p = {cell['p']}, {cell['solver']}"
+def _named(source: Source, name: str) -> pd.DataFrame:
+    """The cells of a solver and variant such as "Landing fixed".
+
+    A given setting that equals the headline's at this scale of the data is not run again.
+    """
+    solver, variant = name.split(" ")
+    found = source.cells[(source.cells["solver"] == solver) & (source.cells["variant"] == variant)]
+    return source.headline(solver) if found.empty and variant in entry_of(solver).given else found
 
 
-def _compare(
-    claim: Claim, experiment: Experiment, runs: pd.DataFrame, quantity: str, better: Callable[[float, float], bool]
-) -> Instances:
-    rivals = summarise(runs[runs["role"] == "reported"])
-    rivals["name"] = rivals["solver"] + " " + rivals["variant"]
-    rivals = rivals[rivals["name"].isin(claim["against"])]
-    found = []
-    for cell in _ours(experiment, runs).to_dict("records"):
-        here = rivals[(rivals["batch_size"] == cell["batch_size"]) & (rivals["p"] == cell["p"])]
-        for name, theirs in zip(here["name"], here[quantity], strict=True):
-            holds = np.isfinite(cell[quantity]) and (not np.isfinite(theirs) or better(cell[quantity], theirs))
-            found.append((f"{_place(experiment, cell)} / {name}", bool(holds)))
+def _compare(claim: Claim, source: Source, quantity: str, sign: int) -> list[Instance]:
+    found: list[Instance] = []
+    ours = _ours(source)
+    if "ours" in claim:
+        ours = source.cells[source.cells["solver"].isin(OURS) & (source.cells["variant"] == claim["ours"])]
+    for cell in ours.itertuples():
+        for name in claim["against"]:
+            rivals = _named(source, name)
+            for rival in rows_at(rivals, (cell.batch_size, cell.p, name.split(" ")[0])).itertuples():
+                mine, theirs = getattr(cell, quantity), getattr(rival, quantity)
+                holds = np.isfinite(mine) and not sign * (mine - theirs) <= 0
+                apart = _paired(source, cell, rival.variant, rival.solver, cell.variant, quantity)
+                clear = True if np.isnan(mine) != np.isnan(theirs) else _clear(apart)
+                found.append((source.place(cell, f"{cell.solver} / {name}"), bool(holds), clear))
     return found
+
+
+def _paired(
+    source: Source, cell: Any, variant: str, solver: str, own: str, quantity: str, other: str = "", factor: float = 1.0
+) -> pd.Series | None:
+    """Differences run by run, ours minus `factor` times theirs: two solvers' runs k share start and order."""
+    if source.runs is None:
+        return None
+    here = source.runs[(source.runs["batch_size"] == cell.batch_size) & (source.runs["p"] == cell.p)]
+    mine = here[(here["solver"] == cell.solver) & (here["variant"] == own)]
+    for name in ("s1", "s2"):
+        mine = mine[mine[name] == getattr(cell, name)]
+    theirs = here[(here["solver"] == solver) & (here["variant"] == variant)]
+    if solver == cell.solver and own == variant:
+        theirs = mine
+    return mine.set_index("start")[quantity] - factor * theirs.set_index("start")[other or quantity]
+
+
+def _clear(apart: pd.Series | None) -> bool | None:
+    """Whether the 95 % interval of a mean difference excludes 0; None without runs."""
+    if apart is None:
+        return None
+    apart = apart.dropna()
+    if len(apart) < 2:
+        return False
+    reach = stats.t.ppf(0.975, len(apart) - 1) * apart.std(ddof=1) / np.sqrt(len(apart))
+    return bool(abs(apart.mean()) > reach)
+
+
+def _curves(source: Source, quantity: str) -> dict[int, dict[str, pd.Series]]:
+    """Median curves of our algorithms by p and solver."""
+    runs = archive.runs_of(source.experiment)
+    traced = runs[(runs["role"] == "trace") & runs["solver"].isin(OURS)]
+    medians = traced.groupby(["p", "solver", "samples"])[quantity].median()
+    return {
+        int(p): {str(solver): medians[p, solver] for solver in medians[p].index.get_level_values("solver").unique()}
+        for p in sorted(traced["p"].unique())
+    }
+
+
+def _with_accuracy(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
+    if experiment.measure == "pcc":
+        return frame.assign(accuracy=frame["pcc"], value=frame["pcc"], value_post=frame["pcc_post"])
+    return frame.assign(accuracy=-frame["fval_orth"], value=-frame["fval"], value_post=-frame["fval_post"])

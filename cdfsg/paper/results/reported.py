@@ -1,6 +1,7 @@
 """The paper's own numbers, and what counts as reproducing them."""
 
 import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -51,6 +52,8 @@ def tolerance_of(quantity: str) -> Tolerance:
     return known[name]
 
 
+DERIVED = ("pcc_post", "pcc_orth", "fval_post", "fval_orth")
+"""Quantities that follow from PCC, or from Fval at a nearly feasible point: they are shown and not counted."""
 INAPPLICABLE = "inapplicable"
 """Flag of a dash for a quantity that the solver does not have."""
 UNPRINTED = "not in the paper"
@@ -77,12 +80,13 @@ def unprinted(table: str, solver: str) -> pd.DataFrame:
     return one.assign(solver=solver, reported=float("nan"), bold=0, flag=UNPRINTED)
 
 
-def load_rows(table: str) -> dict[tuple[int, int, str], pd.Series]:
-    """The paper's comparable numbers by (batch size, p, solver), a Series by quantity each, without rows of dashes."""
+def load_rows(table: str, solvers: Sequence[str]) -> dict[tuple[int, int, str], pd.Series]:
+    """The paper's independent numbers of some solvers by (batch size, p, solver), a Series by quantity each."""
     rows = {}
-    for key, targets in load_table(table).groupby(["batch_size", "p", "solver"]):
-        comparable = np.array([tolerance_of(quantity).comparable for quantity in targets["quantity"]])
-        targets = targets[comparable & (targets["flag"] == "")]
+    cells = load_table(table)
+    for key, targets in cells[cells["solver"].isin(solvers)].groupby(["batch_size", "p", "solver"]):
+        independent = np.array([tolerance_of(name).comparable and name not in DERIVED for name in targets["quantity"]])
+        targets = targets[independent & (targets["flag"] == "")]
         if targets["reported"].notna().all():
             rows[key] = targets.set_index("quantity")["reported"]
     return rows
@@ -99,3 +103,25 @@ def distances(cells: pd.DataFrame, targets: pd.Series) -> Array:
     """The largest of the `gaps` of each cell; infinite where a run diverged."""
     found = np.abs(gaps(cells, targets))
     return np.where(np.isnan(found).any(axis=1), np.inf, found.max(axis=1, initial=0))
+
+
+def printed_rows(tables: Iterable[str], solvers: Sequence[str]) -> pd.DataFrame:
+    """The printed rows of some solvers with their independent quantities and tolerances: a row per place.
+
+    Columns: table, dataset, batch_size, p, solver, measure ("pcc" or "fval"), accuracy, fea, fea_post and the same with
+    ``_tolerance``.
+    """
+    rows = []
+    for table in tables:
+        cells = load_table(table)
+        of_solvers = cells[cells["solver"].isin(solvers)]
+        for (batch_size, p, solver), part in of_solvers.groupby(["batch_size", "p", "solver"], sort=False):
+            values = part.set_index("quantity")["reported"]
+            measure = "pcc" if "pcc" in values else "fval"
+            row = {"table": table, "dataset": part["dataset"].iloc[0], "batch_size": batch_size, "p": p,
+                   "solver": solver, "measure": measure}  # fmt: skip
+            for name, quantity in {"accuracy": measure, "fea": "fea", "fea_post": "fea_post"}.items():
+                row[name] = values[quantity]
+                row[f"{name}_tolerance"] = tolerance_of(quantity).around(values[quantity])
+            rows.append(row)
+    return pd.DataFrame(rows)

@@ -5,10 +5,10 @@ import pandas as pd
 
 from cdfsg.paper.compute import eigenvalues_of
 from cdfsg.paper.experiments import Experiment
-from cdfsg.paper.protocols import MU, headline_variant
+from cdfsg.paper.protocols import headline_variant
 from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.results.reported import load_table
-from cdfsg.paper.results.verdicts import higher_is_better, judged_ours, timing
+from cdfsg.paper.results.verdicts import final_cells
 from cdfsg.paper.select import ROW, grid_cells, select, stands, summarise
 from cdfsg.solvers import SOLVERS
 
@@ -16,10 +16,10 @@ EXACT = "exact solver"
 """The batch eigensolver in a table of times."""
 
 
-def selected(runs: pd.DataFrame) -> pd.DataFrame:
+def selected(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """Settings that the rule selects: one row per (batch size, p, solver); NaN for what a solver does not have."""
     rows = []
-    for place, values in sorted(select(runs).items()):
+    for place, values in sorted(select(runs, experiment.protocol.rule).items()):
         settings = zip(SOLVERS[place[-1]].settings, values, strict=True)
         rows.append(dict(zip(ROW, place, strict=True)) | dict(settings))
     return pd.DataFrame(rows, columns=[*ROW, *SETTINGS])
@@ -28,15 +28,23 @@ def selected(runs: pd.DataFrame) -> pd.DataFrame:
 def trade_off(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """Quality and Fea of every grid cell of CDFSG and CDFSG-Ada beside the paper's."""
     cells = grid_cells(runs)
-    cells["selected"] = stands(cells, runs)
+    cells["selected"] = stands(experiment, cells, runs)
     return _beside_the_paper(experiment, runs, cells[[*ROW, "s1", "s2", "quality", "fea", "n_diverged", "selected"]])
 
 
-def landing_three_ways(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
-    """Means for Landing with the first fixed setting, the authors' own in our units, and tuned like CDFSG."""
+def landing_ways(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
+    """Means for Landing at every given setting, and tuned like CDFSG."""
     cells = summarise(runs[(runs["role"] == "reported") & (runs["solver"] == "Landing")])
     table = cells[[*ROW, "variant", "eta", "omega", "quality", "fea", "n_diverged", "runs"]]
     return _beside_the_paper(experiment, runs, table.sort_values([*ROW, "variant"], ignore_index=True))
+
+
+def tuned(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
+    """Means of our algorithms at their selected settings, and of the others at given and at tuned ones."""
+    cells = summarise(runs[runs["role"] == "reported"])
+    shown = cells["variant"].isin(["grid", "tuned"]) | (cells["variant"] == cells["solver"].map(headline_variant))
+    kept = cells[stands(experiment, cells, runs) & shown]
+    return kept[[*ROW, "variant", "quality", "fea", "n_diverged"]].reset_index(drop=True)
 
 
 def bounds(runs: pd.DataFrame) -> dict[int, float]:
@@ -45,18 +53,19 @@ def bounds(runs: pd.DataFrame) -> dict[int, float]:
 
 
 def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Seconds of one run alone on one core, and as a ratio to CDFSG's, beside the paper's."""
-    of_headline = [
-        (*place, solver, seconds)
-        for (*place, solver, variant), seconds in timing(runs).items()
-        if variant == headline_variant(solver)
-    ]
-    table = pd.DataFrame(of_headline, columns=[*ROW, "seconds"])
+    """Seconds of a run, the mean of ten alone on their core, and as a ratio to CDFSG's, beside the paper's.
+
+    `low` and `high` bound the ratio of the means with 95 %, by the delta method.
+    """
+    table = final_cells(experiment, runs)[[*ROW, "seconds", "seconds_std", "runs"]]
     if exact is not None and experiment.merit == "identity":
         places = table[["batch_size", "p"]].drop_duplicates()
         solved = places.merge(exact[["p", "seconds"]], on="p").assign(solver=EXACT)
         table = pd.concat([table, solved], ignore_index=True)
     table["ratio"] = table["seconds"] / _of_cdfsg(table, "seconds")
+    spread = table["seconds_std"] / table["seconds"] / np.sqrt(table["runs"])
+    reach = 1.96 * np.sqrt(spread**2 + _of_cdfsg(table.assign(spread=spread), "spread") ** 2)
+    table["low"], table["high"] = table["ratio"] * (1 - reach), table["ratio"] * (1 + reach)
     if not experiment.table:
         return table.assign(reported_seconds=np.nan, reported_ratio=np.nan)
     cells = load_table(experiment.table)
@@ -64,22 +73,6 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame
     table = table.join(target, on=ROW)
     table["reported_ratio"] = table["reported_seconds"] / _of_cdfsg(table, "reported_seconds")
     return table
-
-
-def match_share(judged: pd.DataFrame) -> pd.DataFrame:
-    """Share of CDFSG's and CDFSG-Ada's numbers within a multiple of the tolerances, or better than the paper's."""
-    ours = judged_ours(judged).dropna(subset=["reported"])
-    gap = ((ours["reproduced"] - ours["reported"]).abs() / ours["tolerance"]).fillna(np.inf)  # no run of ours ended
-    sign = np.where([higher_is_better(quantity) for quantity in ours["quantity"]], 1, -1)
-    better = (ours["reproduced"] - ours["reported"]) * sign > 0
-    rows = []
-    kinds = ours["provenance"].map({"derived": " (derived data)"}).fillna("")
-    for table, index in ours.groupby(ours["table"] + kinds, sort=False).groups.items():
-        for multiple in np.linspace(0, 4, 81):
-            near = gap.loc[index] <= multiple + 1e-9
-            either = near | better.loc[index]
-            rows.append((table, multiple, near.mean(), either.mean()))
-    return pd.DataFrame(rows, columns=["table", "multiple", "near", "near_or_better"])
 
 
 def beta_medians(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
@@ -102,7 +95,8 @@ def unbounded_below(experiment: Experiment) -> float:
     ``f(A(X))`` falls like ``- rho_1 (s^3 / 2)^2`` and the barrier grows like ``beta s^6 / 6``; with the Huber merit f
     grows only linearly in that covariance, with slope mu.
     """
-    slope = MU if experiment.merit == "huber" else 1.0
+    slope = experiment.protocol.mu if experiment.merit == "huber" else 1.0
+    slope *= experiment.protocol.pair_weight(experiment.merit)
     return 1.5 * slope * float(eigenvalues_of(experiment.dataset)[0])
 
 

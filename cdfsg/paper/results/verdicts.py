@@ -1,14 +1,17 @@
-"""Verdicts: each number that the paper prints beside ours, judged by the tolerances; and attainability."""
+"""Verdicts: each printed number beside ours, judged by the tolerances; what chance gives; attainability."""
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from cdfsg import checksums
 from cdfsg.files import RECORDS
+from cdfsg.linalg import Array
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.protocols import OTHERS, OURS, headline_variant
 from cdfsg.paper.results.reported import (
+    DERIVED,
     INAPPLICABLE,
     QUANTITIES,
     distances,
@@ -22,23 +25,56 @@ from cdfsg.paper.select import ROW, grid_cells, plan, rows_at, stands, summarise
 
 COLUMNS = (
     "table", "dataset", "merit", "batch_size", "p", "solver", "quantity", "reported", "flag", "reproduced", "std",
-    "runs", "provenance", "tolerance", "verdict",
+    "low", "high", "runs", "provenance", "tolerance", "verdict", "equivalence",
 )  # fmt: skip
-VERDICTS = ("match", "better", "worse", "diverged-both", "diverged-ours", "diverged-paper", "not-comparable")
+COUNTED = (
+    "match", "better", "worse", "higher", "lower", "beyond-the-optimum", "diverged-both", "diverged-ours",
+    "diverged-paper",
+)  # fmt: skip
+"""Verdicts on independent numbers: better and worse are said of our algorithms, higher and lower of competitors."""
+VERDICTS = (*COUNTED, "derived", "n/a", "not-comparable")
+PERMUTATIONS = 999
 
 
-def judge(reported: float, reproduced: float, quantity: str, flag: str = "") -> str:
-    """Verdict on one number; NaN stands for a run that diverged, a flag for a printed number that is no target."""
-    tolerance = tolerance_of(quantity)
-    if flag or not tolerance.comparable:
+def judge(
+    reported: float, reproduced: float, quantity: str, flag: str = "", *, ours: bool = True, optimum: float = -np.inf
+) -> str:
+    """Verdict on one number; NaN stands for a run that diverged, a flag for a printed number that is no target.
+
+    An Fval below the `optimum` is an infeasible point's, so that it is neither a match nor better.
+    """
+    if flag == INAPPLICABLE:
+        return "n/a"
+    if flag or not tolerance_of(quantity).comparable:
         return "not-comparable"
+    if quantity in DERIVED:
+        return "derived"
     if np.isnan(reported):
         return "diverged-both" if np.isnan(reproduced) else "diverged-paper"
     if np.isnan(reproduced):
         return "diverged-ours"
-    if abs(reproduced - reported) <= tolerance.around(reported) + 1e-12:  # the bound itself is inside
+    if quantity == "fval" and reproduced < optimum * (1 + 1e-9):
+        return "beyond-the-optimum"
+    if abs(reproduced - reported) <= tolerance_of(quantity).around(reported) + 1e-12:  # the bound itself is inside
         return "match"
+    if not ours:
+        return "higher" if reproduced > reported else "lower"
     return "better" if (reproduced > reported) == higher_is_better(quantity) else "worse"
+
+
+def equivalence(reported: float, reproduced: float, std: float, runs: int, tolerance: float) -> str:
+    """Whether two averages of as many runs differ by less than the tolerance: two one-sided tests at 5 %.
+
+    The printed average is taken to scatter like ours.  "equivalent": the 90 % interval of the difference lies within
+    the tolerance; "different": it lies outside; else "undecided".
+    """
+    if np.isnan([reported, reproduced, std]).any() or runs < 2:
+        return ""
+    reach = stats.t.ppf(0.95, 2 * runs - 2) * std * np.sqrt(2 / runs)
+    apart = abs(reproduced - reported)
+    if apart + reach <= tolerance:
+        return "equivalent"
+    return "different" if apart - reach > tolerance else "undecided"
 
 
 def higher_is_better(quantity: str) -> bool:
@@ -46,15 +82,9 @@ def higher_is_better(quantity: str) -> bool:
     return quantity.startswith("pcc")
 
 
-def judged_ours(judged: pd.DataFrame) -> pd.DataFrame:
-    """The comparable numbers of CDFSG and CDFSG-Ada, with a column ``good``: match or better."""
-    ours = judged[judged["solver"].isin(OURS) & (judged["verdict"] != "not-comparable")]
-    return ours.assign(good=ours["verdict"].isin(["match", "better", "diverged-both"]))
-
-
 def counted(judged: pd.DataFrame) -> pd.DataFrame:
-    """The verdicts that are counted: without times, which are never judged, and quantities that a solver lacks."""
-    return judged[(judged["quantity"] != "time_s") & (judged["flag"] != INAPPLICABLE)]
+    """The verdicts that are counted: on independent numbers that can be compared."""
+    return judged[judged["verdict"].isin(COUNTED)]
 
 
 def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
@@ -64,19 +94,54 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     _require_runs(experiment, runs)
     cells = pd.concat([load_table(experiment.table), *(unprinted(experiment.table, solver) for solver in OTHERS)])
     cells = cells.sort_values("batch_size", kind="stable", ignore_index=True)
-    ours, seconds = final_cells(runs).set_index(ROW), timing(runs)
+    ours = final_cells(experiment, runs).set_index(ROW)
+    optimum = runs.groupby("p")["bound"].first()
+    norm, pcc = experiment.protocol.norm, experiment.protocol.pcc
+    column = {"time_s": "seconds", "fea": norm, "fea_post": f"{norm}_post", "pcc": pcc}
     found = []
     for cell in cells.itertuples():
         key = (cell.batch_size, cell.p, cell.solver)
         row = ours.loc[key] if key in ours.index else {"runs": 0}
-        value, std = row.get(cell.quantity, np.nan), row.get(f"{cell.quantity}_std", np.nan)
-        if cell.quantity == "time_s":
-            value = seconds.get((*key, headline_variant(cell.solver)), np.nan)
+        name = column.get(cell.quantity, cell.quantity)
+        value, std, count = row.get(name, np.nan), row.get(f"{name}_std", np.nan), int(row["runs"])
+        reach = stats.t.ppf(0.975, count - 1) * std / np.sqrt(count) if count > 1 else np.nan
         tolerance = tolerance_of(cell.quantity).around(cell.reported)
-        verdict = judge(cell.reported, value, cell.quantity, cell.flag)
-        found.append((value, std, int(row["runs"]), tolerance, verdict))
-    added = pd.DataFrame(found, columns=["reproduced", "std", "runs", "tolerance", "verdict"])
+        verdict = judge(
+            cell.reported, value, cell.quantity, cell.flag, ours=cell.solver in OURS, optimum=float(optimum[cell.p])
+        )
+        same = equivalence(cell.reported, value, std, count, tolerance) if verdict in COUNTED else ""
+        found.append((value, std, value - reach, value + reach, count, tolerance, verdict, same))
+    added = pd.DataFrame(
+        found, columns=["reproduced", "std", "low", "high", "runs", "tolerance", "verdict", "equivalence"]
+    )
     return cells.join(added).assign(provenance=runs["provenance"].iloc[0])[list(COLUMNS)]
+
+
+def chance(judged: pd.DataFrame, seed: int = 1) -> tuple[float, float]:
+    """How many numbers match when the printed rows are permuted within each table, p and kind of solver.
+
+    Returns the mean and the 95 % quantile over `PERMUTATIONS`.  Levels survive the permutation, so that the count says
+    what levels alone give.
+    """
+    counts, rng = np.zeros(PERMUTATIONS), np.random.default_rng(seed)
+    independent = counted(judged)
+    for _, block in independent.groupby(["table", "p", independent["solver"].isin(OURS)]):
+        wide = block.pivot(index=["batch_size", "solver"], columns="quantity", values=["reported", "reproduced"])
+        within = _within(wide["reproduced"], wide["reported"])
+        for n in range(PERMUTATIONS):
+            order = rng.permutation(len(within))
+            counts[n] += within[np.arange(len(within)), order].sum()
+    return float(counts.mean()), float(np.quantile(counts, 0.95))
+
+
+def _within(reproduced: pd.DataFrame, reported: pd.DataFrame) -> Array:
+    """How many numbers of each of our rows match each printed row, (rows, rows)."""
+    total = np.zeros((len(reproduced), len(reported)), dtype=int)
+    for quantity in reported:
+        ours, printed = reproduced[quantity].to_numpy(), reported[quantity].to_numpy()
+        reach = np.array([tolerance_of(str(quantity)).around(value) for value in printed])
+        total += np.abs(ours[:, None] - printed) <= reach + 1e-12
+    return total
 
 
 def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:
@@ -94,30 +159,26 @@ def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:
         )
 
 
-def final_cells(runs: pd.DataFrame) -> pd.DataFrame:
+def final_cells(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """The cell that stands for each (batch size, p, solver): the selected one, or the fixed setting."""
     cells = summarise(runs[runs["role"] == "reported"])
     cells = cells[cells["variant"] == cells["solver"].map(headline_variant)]
-    return cells[stands(cells, runs)].reset_index(drop=True)
-
-
-def timing(runs: pd.DataFrame) -> dict[tuple[int, int, str, str], float]:
-    """Median seconds of one lane alone, by (batch size, p, solver, variant)."""
-    return runs[runs["role"] == "timing"].groupby([*ROW, "variant"])["seconds"].median().to_dict()
+    return cells[stands(experiment, cells, runs)].reset_index(drop=True)
 
 
 def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """The grid cell nearest to each of the paper's rows for CDFSG and CDFSG-Ada.
 
     The distance of a cell is the largest difference to a printed number in units of its tolerance, over the row's
-    comparable numbers; `farthest` names that number.  A row is attainable if a cell is within 1: the paper's own
-    choice in the grid is unknown, so this asks whether *some* choice gives its numbers.
+    independent numbers; `farthest` names that number.  A row is attainable if a cell is within 1: the paper's own
+    choice in the grid is unknown, so this asks whether *some* choice gives its numbers.  `by_chance` is the share of
+    the printed rows of the same p that the cells of this place attain: what any row would have had.
     """
-    columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable"]
+    columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable", "by_chance"]
     if not experiment.table:
         return pd.DataFrame(columns=columns)
-    cells, rows = grid_cells(runs), []
-    for place, targets in load_rows(experiment.table).items():
+    cells, rows, printed = grid_cells(runs), [], load_rows(experiment.table, OURS)
+    for place, targets in printed.items():
         candidates = rows_at(cells, place)
         if candidates.empty:
             continue
@@ -128,7 +189,10 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
         quantity = str(targets.index[farthest])
         found = [candidates["s1"].iloc[best], candidates["s2"].iloc[best], distance, QUANTITIES[quantity]]
         better = (differences[farthest] > 0) == higher_is_better(quantity)
-        rows.append([*place, *found, "better" if better else "worse", bool(distance <= 1 + 1e-9)])
+        others = [distances(candidates, row).min() <= 1 + 1e-9 for at, row in printed.items() if at[1] == place[1]]
+        rows.append(
+            [*place, *found, "better" if better else "worse", bool(distance <= 1 + 1e-9), float(np.mean(others))]
+        )
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -138,13 +202,13 @@ def write() -> pd.DataFrame:
     if not frames:
         raise FileNotFoundError(f"there are no records in {RECORDS}; make them with: make reproduce")
     table = pd.concat(frames, ignore_index=True)
-    checksums.write(RECORDS / "verdicts.csv", table.to_csv(index=False, lineterminator="\n"))
+    checksums.write(RECORDS / "verdicts.csv", table.to_csv(index=False, lineterminator="\n", float_format="%.8g"))
     return table
 
 
 def read() -> pd.DataFrame:
     """The published ``data/records/verdicts.csv``."""
-    # An empty flag is text, not a missing value.
-    missing = dict.fromkeys(("reported", "reproduced", "std", "tolerance"), "")
+    # An empty flag or test is text, not a missing value.
+    missing = dict.fromkeys(("reported", "reproduced", "std", "low", "high", "tolerance"), "")
     remedy = "make it anew with: python -m cdfsg verdict"
     return checksums.read_csv(RECORDS / "verdicts.csv", remedy, keep_default_na=False, na_values=missing)

@@ -1,0 +1,179 @@
+"""The runs of the multiverse: which protocols are screened, and the ten runs that confirm the leading ones.
+
+`cdfsg.paper.results.multiverse` scores them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cdfsg import checksums
+from cdfsg.files import say
+from cdfsg.linalg import Array
+from cdfsg.paper.compute import key_of
+from cdfsg.paper.distribute import Workers
+from cdfsg.paper.experiments import Experiment, Job
+from cdfsg.paper.protocols import (
+    FIRST,
+    MU,
+    OURS,
+    PAIRS,
+    REPORTED_SEEDS,
+    STARTS,
+    TRACKING,
+    TUNING_SEEDS,
+    Protocol,
+    Seeds,
+    Setting,
+    entry_of,
+)
+from cdfsg.paper.results import multiverse as scoring
+from cdfsg.paper.results.reported import printed_rows
+from cdfsg.paper.run import run_jobs
+from cdfsg.paper.select import ROW, RULES, select, settings_of, summarise
+from cdfsg.solvers import SOLVERS
+from cdfsg.solvers.engine import MINIBATCHES
+
+SCREENING_SEEDS = TUNING_SEEDS[:1]
+CONFIRMED = 10
+"""How many variants get ten runs at each selected point, besides the first."""
+
+HUBER: tuple[dict[str, Any], ...] = ({"mu": MU, "pairs": "ordered"}, {"mu": 0.1, "pairs": "unordered for huber"})
+"""Both give the paper's levels of Fval within about a tenth."""
+
+
+def scales(factor: float, nmnist: float) -> dict[str, Any]:
+    """Factors on the data: 1 for pixels and labels in [0, 1], 2 for [-1, 1], with one of its own for n-MNIST."""
+    return {"scales": (("mediamill", factor), ("mnist", factor), ("nmnist", nmnist))}
+
+
+SCALES = (scales(1, 1), scales(1, 0.5), scales(2, 1), scales(2, 0.5))
+CORE = (tuple({"start": start} for start in STARTS), SCALES, HUBER)
+"""Choices that are crossed: what an earlier search found to matter most."""
+
+SINGLE: tuple[dict[str, Any], ...] = (
+    *({"minibatches": value} for value in MINIBATCHES[1:]),
+    {"share": 0.5},
+    *({"tracking": value} for value in TRACKING[1:]),
+    {"centred": False},
+    *({"constants": (("epsilon", value),)} for value in (1e-4, 1e-2)),
+    *({"constants": (("eta2", value),)} for value in (0.9, 0.99)),
+    {"pairs": PAIRS[2]},
+)
+"""Choices that are changed one at a time, from each of `ANCHORS`."""
+
+ANCHORS = (FIRST, replace(FIRST, start="views", **scales(2, 0.5), **HUBER[1]))
+"""The first protocol, and the one that the leads of the earlier search name."""
+
+
+def protocols() -> list[Protocol]:
+    """Every protocol that needs runs of its own, the first one first."""
+    crossed = [replace(FIRST, **_merged(parts)) for parts in product(*CORE)]
+    single = [replace(anchor, **change) for anchor in ANCHORS for change in SINGLE]
+    return list(dict.fromkeys([*(replace(p, scales=_plain(p.scales)) for p in (FIRST, *crossed, *single))]))
+
+
+def tour(experiments: Sequence[Experiment], folder: Path, workers: Workers, records: Path) -> bool:
+    """Screen every protocol, confirm the leading ones, and write ``multiverse*.csv``; whether one beats the first."""
+    tried = protocols()
+    targets = printed_rows([e.table for e in experiments], OURS)
+    say(f"{len(tried)} protocols are screened on {len(experiments)} tables")
+    table, values = scoring.variants(screen(experiments, tried, folder, workers), targets)
+    screened = {left_out: scoring.search(table, values, targets, left_out) for left_out in ("table", "dataset")}
+    leading = scoring.leading(table, values, targets, CONFIRMED, [*screened.values()])
+    say(f"{len(leading)} variants get ten runs at each selected point")
+    ten = np.full_like(values, np.nan)
+    for variant in leading:
+        row = table.iloc[variant]
+        ten[variant] = confirm(experiments, tried[row["protocol"]], row, targets, folder, workers)
+    confirmed = {
+        name: scoring.held_out(table, ten, targets, name, found.folds["chosen"], found.null)
+        for name, found in screened.items()
+    }
+    texts = {
+        "multiverse.csv": scoring.specifications(table, values, ten, targets, tried),
+        "multiverse-folds.csv": scoring.folds(table, screened, confirmed, tried),
+        "multiverse-choices.csv": scoring.weights(table, values, targets, tried),
+    }
+    for name, frame in texts.items():
+        checksums.write(records / name, frame.to_csv(index=False, lineterminator="\n", float_format="%.5g"))
+    return scoring.beats_first(screened["table"], confirmed["table"])
+
+
+def jobs(
+    experiment: Experiment, protocol: Protocol, seeds: Sequence[Seeds], selected: Mapping[Any, Setting] | None = None
+) -> list[Job]:
+    """Jobs of our algorithms in one table under a protocol: tuning, or reported runs at the `selected` points."""
+    found = []
+    for place in product(experiment.batch_sizes, experiment.ps, OURS):
+        own = protocol.of(experiment.dataset, experiment.merit, SOLVERS[place[-1]])
+        base = Job(experiment.dataset, experiment.merit, *place, "reported", "grid", tuple(seeds), (), own)
+        if selected is None:
+            grid = entry_of(place[-1]).grid
+            found += [replace(base, role="tuning", seeds=(seed,), settings=grid) for seed in seeds]
+        elif place in selected:
+            found.append(replace(base, settings=(selected[place],)))
+    return found
+
+
+def screen(
+    experiments: Iterable[Experiment], tried: Sequence[Protocol], folder: Path, workers: Workers,
+    seeds: Sequence[Seeds] = SCREENING_SEEDS,
+) -> pd.DataFrame:  # fmt: skip
+    """Numbers at the selected points: a row per protocol, rule and place, from the tuning runs themselves."""
+    wanted = {(e, n): jobs(e, protocol, seeds) for e in experiments for n, protocol in enumerate(tried)}
+    runs = run_jobs(list(dict.fromkeys(job for some in wanted.values() for job in some)), folder, workers)
+    by_key = dict(list(runs.groupby("key", sort=False)))
+    found, chosen = [], {}  # protocols share runs: each set of them is judged once
+    for (experiment, n), some in wanted.items():
+        keys = tuple(key_of(job) for job in some)
+        if keys not in chosen:
+            own = pd.concat([by_key[key] for key in keys])
+            chosen[keys] = pd.concat(
+                [at_points(experiment, own, select(own, rule)).assign(rule=rule) for rule in RULES]
+            )
+        found.append(chosen[keys].assign(table=experiment.table, protocol=n))
+    return pd.concat(found, ignore_index=True)
+
+
+def confirm(
+    experiments: Iterable[Experiment], protocol: Protocol, variant: pd.Series, targets: pd.DataFrame,
+    folder: Path, workers: Workers,
+) -> Array:  # fmt: skip
+    """A variant's numbers from ten runs at the points that its rule selects by all tuning runs: (rows, quantities)."""
+    parts = []
+    for experiment in experiments:
+        selected = select(run_jobs(jobs(experiment, protocol, TUNING_SEEDS), folder, workers), variant["rule"])
+        runs = run_jobs(jobs(experiment, protocol, REPORTED_SEEDS, selected), folder, workers)
+        parts.append(at_points(experiment, runs, selected).assign(table=experiment.table))
+    numbers = pd.concat(parts).assign(protocol=variant["protocol"], rule=variant["rule"])
+    table, values = scoring.variants(numbers, targets)
+    return values[(table[["norm", "pcc"]] == variant[["norm", "pcc"]].tolist()).all(axis=1)][0]
+
+
+def at_points(experiment: Experiment, runs: pd.DataFrame, selected: Mapping[Any, Setting]) -> pd.DataFrame:
+    """Means of the runs at the selected point of every place; NaN where none is selected or a run diverged."""
+    cells: dict[Any, Any] = {
+        (int(cell.batch_size), int(cell.p), str(cell.solver), settings_of(cell)): cell
+        for cell in summarise(runs).itertuples()
+    }
+    return pd.DataFrame(
+        {
+            **dict(zip(ROW, place, strict=True)),
+            **{name: getattr(cells.get((*place, selected.get(place))), name, np.nan) for name in scoring.NUMBERS},
+        }
+        for place in product(experiment.batch_sizes, experiment.ps, OURS)
+    )
+
+
+def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: value for part in parts for name, value in part.items()}
+
+
+def _plain(factors: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
+    return tuple((name, factor) for name, factor in factors if factor != 1)

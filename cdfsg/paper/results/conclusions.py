@@ -1,0 +1,144 @@
+"""What the records say in the end: counts beside their nulls, the primary endpoints, and the open choices."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cdfsg import checksums
+from cdfsg.files import RECORDS
+from cdfsg.paper import archive
+from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.protocols import ADOPTED, OURS
+from cdfsg.paper.results import claims
+from cdfsg.paper.results.multiverse import criterion, describe
+from cdfsg.paper.results.verdicts import attainability, chance, counted
+
+REMEDY = "make it anew with: make multiverse"
+NO_RESULT = ("diverged-ours", "diverged-paper", "diverged-both")
+CHOICES = {
+    "start": "Is X_0 a Q factor of a Gaussian matrix, or feasible?",
+    "scales": "Which range do the values of each data set have: [0, 1] or [-1, 1]?",
+    "centred": "Are the data centred?",
+    "minibatches": "How are theta and xi drawn?",
+    "share": "How many steps are one pass, N / l or N / (2 l)?",
+    "tracking": "Which step sizes does \"alpha_k = s1 b_k = s2\" mean?",
+    "constants": "What are epsilon, eta1 and eta2 of CDFSG-Ada?",
+    "mu": "What is the threshold of the Huber merit?",
+    "pairs": "Does f sum over all i != j, or over i < j?",
+    "rule": "Which of the 18 grid points is reported, and is it one per row?",
+    "norm": "Which norm is Fea?",
+    "pcc": "Is PCC the sum of canonical correlations, or of those of the paired columns?",
+}
+"""The question to the authors behind each choice of a protocol."""
+
+
+def by_dataset(judged: pd.DataFrame) -> pd.DataFrame:
+    """Counts of the independent numbers of our algorithms per data set and in all, with what permuted rows give."""
+    ours = counted(judged[judged["solver"].isin(OURS)])
+    attained = pd.concat(
+        attainability(e, archive.runs_of(e)).assign(dataset=e.dataset)
+        for e in EXPERIMENTS.values()
+        if archive.exists(e)
+    )
+    rows = []
+    for name in [*dict.fromkeys(ours["dataset"]), ""]:
+        part = ours[ours["dataset"] == name] if name else ours
+        grid = attained[attained["dataset"] == name] if name else attained
+        mean, most = chance(part)
+        words = part["verdict"].value_counts()
+        rows.append(
+            {
+                "dataset": name, "provenance": " and ".join(dict.fromkeys(part["provenance"])), "numbers": len(part),
+                **{word: int(words.get(word, 0)) for word in ("match", "better", "worse", "beyond-the-optimum")},
+                "no result": int(words[words.index.isin(NO_RESULT)].sum()),
+                "equivalent": int((part["equivalence"] == "equivalent").sum()),
+                "chance": mean, "chance_95": most, "rows": len(grid), "attained": int(grid["attainable"].sum()),
+                "attained_by_chance": float(grid["by_chance"].sum()),
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def endpoints(judged: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """The primary endpoints that the criterion names, in the paper's numbers and in ours."""
+    total = by_dataset(judged).iloc[-1]
+    wide = judged[judged["solver"].isin(OURS)].pivot(
+        index=["table", "batch_size", "p", "solver"], columns="quantity", values=["reported", "reproduced"]
+    )
+    test = {"ours": "half", "against": ["Landing fixed"]}
+    sources = [claims.measured(e, archive.runs_of(e)) for e in EXPERIMENTS.values() if archive.exists(e)]
+    instances = [
+        (holds, clear)
+        for source in sources
+        for place, holds, clear in claims.more_accurate(test, source)
+        if f", {OURS[1]} / " in place
+    ]
+    lower = {side: wide[side, "fea_post"] < wide[side, "fea"] for side in ("reported", "reproduced")}
+    return {
+        "replication": {"count": int(total["match"]), "of": int(total["numbers"]), "chance": total["chance"],
+                        "chance_95": total["chance_95"]},
+        "accuracy": {"count": sum(bool(holds and clear) for holds, clear in instances), "of": len(instances),
+                     "against": sum(bool(not holds and clear) for holds, clear in instances)},
+        "post-processing": {"count": int(lower["reproduced"].sum()), "of": len(wide),
+                            "paper": int(lower["reported"].sum())},
+    }  # fmt: skip
+
+
+def folds() -> pd.DataFrame:
+    """The published results with one table or data set left out, with their nulls."""
+    return checksums.read_csv(RECORDS / "multiverse-folds.csv", REMEDY)
+
+
+def choices() -> pd.DataFrame:
+    """The published weights of every value of every choice."""
+    return checksums.read_csv(RECORDS / "multiverse-choices.csv", REMEDY, dtype={"value": str})
+
+
+def specifications() -> pd.DataFrame:
+    """The published scores of every variant, the best first."""
+    return checksums.read_csv(RECORDS / "multiverse.csv", REMEDY)
+
+
+def questions() -> pd.DataFrame:
+    """For every open choice what we take, and how many numbers match under each other answer, all else being equal.
+
+    Of the tried variants those count that differ from the adopted protocol in this choice alone; where none was tried,
+    the best variant with that answer stands for it, and `alone` is false.
+    """
+    table, weights, rows = specifications(), choices(), []
+    names = [name for name in CHOICES if name in table]
+    adopted = adopted_row(table)
+    for name in names:
+        others = [other for other in names if other != name]
+        alike = (table[others].astype(str) == adopted[others].astype(str)).all(axis=1)
+        for value, part in table.groupby(table[name].astype(str), sort=False):
+            alone = part[alike[part.index]]
+            row = (alone if len(alone) else part).iloc[0]
+            weight = weights[(weights["choice"] == name) & (weights["value"] == value)]["weight"]
+            rows.append(
+                {
+                    "choice": name, "answer": value, "ours": value == str(adopted[name]), "alone": bool(len(alone)),
+                    "matches": int(row["matches"]), "change": int(row["matches"] - adopted["matches"]),
+                    "misfit": row["misfit"], "weight": float(weight.iloc[0]) if len(weight) else np.nan,
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def adopted_row(table: pd.DataFrame) -> pd.Series:
+    """The adopted variant among the tried ones."""
+    mine = (table["protocol"] == describe(ADOPTED)) & (table["rule"] == ADOPTED.rule)
+    for name in ("norm", "pcc"):
+        mine &= table[name] == getattr(ADOPTED, name) if name in table else True
+    return table[mine].iloc[0]
+
+
+def beats_first() -> dict[str, Any]:
+    """The three numbers of the criterion of adoption, and whether they meet it."""
+    table, rule = folds(), criterion()
+    mean = table[(table["by"] == "table") & (table["left_out"] == "mean")].set_index("runs")
+    gain = float(mean.loc["ten", "first"] - mean.loc["ten", "misfit"])
+    level, gain_level = float(mean.loc["screening", "level"]), float(mean.loc["ten", "gain_level"])
+    met = level <= rule["level"] and gain >= rule["least_gain"] and gain_level <= rule["level"]
+    return {"level": level, "gain": gain, "gain_level": gain_level, "met": met}
