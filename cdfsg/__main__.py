@@ -29,14 +29,15 @@ from cdfsg.files import (
     named_folder,
     say,
     sweep,
+    write_atomically,
 )
 from cdfsg.lock import Busy, lock
-from cdfsg.paper import archive, distribute, exact, experiments
+from cdfsg.paper import archive, distribute, exact, experiments, multiverse
 from cdfsg.paper.compute import key_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.report import notebooks, summaries
-from cdfsg.paper.results import claims, reasons, verdicts
+from cdfsg.paper.results import claims, conclusions, verdicts
 from cdfsg.paper.run import run_experiment
 from cdfsg.paper.select import plan
 from cdfsg.theory import statements
@@ -160,18 +161,32 @@ def _status(arguments: argparse.Namespace) -> None:
 
 
 def _verdict(_: argparse.Namespace) -> None:
-    table = verdicts.write()
-    summaries.write_into_readme("numbers", summaries.overview(table))
-    summaries.write_into_readme("reasons", summaries.reasons_in_short(reasons.write(table), table))
-    asserted = claims.write()
-    summaries.write_into_readme("claims", summaries.claims_table(asserted))
-    summaries.write_into_readme("theory", summaries.theory(statements.recorded().values()))
+    table, asserted = verdicts.write(), claims.write()
+    numbers, ends = conclusions.by_dataset(table), conclusions.endpoints(table)
+    theory = statements.recorded().values()
+    texts = {
+        "answer": summaries.answer(numbers, ends, theory), "endpoints": summaries.endpoints(ends),
+        "numbers": summaries.overview(numbers), "claims": summaries.claims_table(asserted, "paper"),
+        "questions": summaries.claims_table(asserted, "ours"), "theory": summaries.theory(theory),
+    }  # fmt: skip
+    for name, text in texts.items():
+        summaries.write_into_readme(name, text)
+    write_atomically(ROOT / "REPORT.md", summaries.report(asserted, numbers, ends) + "\n")
     for experiment in EXPERIMENTS.values():
         part = table[table["table"] == experiment.table]
         if len(part):
             print(summaries.summary(experiment, part, archive.runs_of(experiment)))
     print(asserted[["claim", "verdict"]].to_string(index=False))
     print(f"Every number: {RECORDS / 'verdicts.csv'}; every claim: {RECORDS / 'claims.csv'}")
+
+
+def _multiverse(arguments: argparse.Namespace) -> None:
+    began, kept = time.monotonic(), _on_the_papers_data(list(EXPERIMENTS.values()))
+    with distribute.cluster(arguments.dask, arguments.jobs) as workers:
+        won = multiverse.tour(kept, RUNS, workers, RECORDS)
+    words = "meets" if won else "does not meet"
+    print(f"Done in {time.monotonic() - began:.0f} s. The search {words} the criterion in data/paper/criterion.toml. "
+          f"Look at {RECORDS / 'multiverse.csv'} and notebooks/41_multiverse.ipynb.")  # fmt: skip
 
 
 def _notebooks(arguments: argparse.Namespace) -> None:
@@ -224,7 +239,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         {"default": "", "metavar": "KEY=VALUE,...", "help": "experiments to keep, by table, dataset or merit"},
     ),
     "--jobs": (
-        "run theory notebooks reproduce quick",
+        "run theory notebooks reproduce multiverse quick",
         {"type": _jobs, "default": cpu_count(), "help": "processes, at least 1 (default: the available cores)"},
     ),
     "--write": (
@@ -232,7 +247,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         {"action": "store_true", "help": "write data/paper/statements.csv and errata.toml from the code"},
     ),
     "--dask": (
-        "run reproduce quick",
+        "run reproduce multiverse quick",
         {"metavar": "ADDRESS", "help": "scheduler of a Dask cluster whose workers do the runs"},
     ),
     "--published": (
@@ -253,10 +268,11 @@ _COMMANDS = {
     "notebooks": (_notebooks, "execute the notebooks"),
     "report": (_report, "build the report, a site"),
     "reproduce": (_reproduce, "run, verdict and notebooks"),
+    "multiverse": (_multiverse, "score every protocol that the paper leaves open (an hour on two cores)"),
     "quick": (_quick, "the same pipeline in seconds on a small real data set"),
 }
 
-_WRITERS = ("run", "verdict", "notebooks", "report", "reproduce", "quick")
+_WRITERS = ("run", "multiverse", "verdict", "notebooks", "report", "reproduce", "quick")
 """Commands that exclude each other."""
 
 if __name__ == "__main__":

@@ -33,8 +33,9 @@ SERIES |= {
     for solver, colour in zip(OTHERS, cycle(("#CC79A7", "#E69F00", "#56B4E9", "#F0E442")), strict=False)
 }
 VERDICT_COLOURS = {
-    "match": "#bfe3c8", "better": "#8fc7e8", "worse": "#f5b9a6", "diverged-both": "#d9e8d0",
-    "diverged-ours": "#e8998d", "diverged-paper": "#f3d9a4", "not-comparable": "#eeeeee",
+    "match": "#bfe3c8", "better": "#8fc7e8", "worse": "#f5b9a6", "higher": "#d8c6e8", "lower": "#c9cfe8",
+    "beyond-the-optimum": "#f0e08c", "diverged-both": "#d9e8d0", "diverged-ours": "#e8998d",
+    "diverged-paper": "#f3d9a4", "derived": "#f7f7f7", "n/a": "#f7f7f7", "not-comparable": "#eeeeee",
 }  # fmt: skip
 QUALITY = {"pcc": "PCC", "fval": "Fval / bound of feasible points"}
 """What a rule for step sizes maximises, by what a table prints."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # they take two seconds to import
 OF_EXPERIMENTS: dict[str, Callable[[Experiment], bool]] = {
     "30_penalty_robustness": lambda experiment: bool(experiment.betas),
     "40_gcca": lambda experiment: True,
-    "41_ablations": lambda experiment: "orders" in experiment.treatments,
 }
 """The notebooks with parameters, executed for each experiment that they fit."""
 EXAMPLE = "mnist-identity"  # the experiment that they show as they are

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from inspect import cleandoc
 from pathlib import Path
@@ -16,7 +16,6 @@ from cdfsg import checksums
 from cdfsg.files import FIGURES, RECORDS, ROOT
 from cdfsg.paper.protocols import OURS
 from cdfsg.paper.results import claims
-from cdfsg.paper.results.reasons import UNEXPLAINED
 from cdfsg.paper.results.reported import QUANTITIES, tolerances
 from cdfsg.paper.results.verdicts import VERDICTS, counted
 
@@ -24,7 +23,9 @@ DOCS = ROOT / "docs"
 CAPTIONS = FIGURES / "captions.toml"
 NAMES = {"mnist": "MNIST", "nmnist": "n-MNIST", "mediamill": "Mediamill", "huber": "Huber", "identity": "identity"}
 """Data sets and merits as the paper writes them."""
-SIGNS = dict.fromkeys(VERDICTS, "") | {"match": "✓", "better": "▲", "worse": "▼"}
+SIGNS = dict.fromkeys(VERDICTS, "") | {
+    "match": "✓", "better": "▲", "worse": "▼", "higher": "↑", "lower": "↓", "beyond-the-optimum": "!"
+}  # fmt: skip
 """A verdict is told by more than its colour."""
 SHORT = 60  # rows up to which a file of records is shown as a table
 LIGHT = 300_000  # bytes up to which one is copied into the site
@@ -45,7 +46,7 @@ def _environment() -> jinja2.Environment:
     )  # fmt: skip
     environment.filters["number"] = number
     environment.globals |= {
-        "QUANTITIES": QUANTITIES, "SHORT": SHORT, "SIGNS": SIGNS, "UNEXPLAINED": UNEXPLAINED, "VERDICTS": VERDICTS,
+        "QUANTITIES": QUANTITIES, "SHORT": SHORT, "SIGNS": SIGNS, "VERDICTS": VERDICTS,
         "anchor": anchor, "counted": counted, "nan": np.nan,
     }  # fmt: skip
     return environment
@@ -94,14 +95,18 @@ def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
     links = {page.partition("-")[2]: f"[{name_of(judged[judged['table'] == table])}]({page}.md)"
              for table, page in pages.items()}  # fmt: skip
     tests = dict.fromkeys(asserted["claim"], "") | {claim["id"]: _test_of(claim) for claim in claims.load_claims()}
-    return render("claims.md", claims=list(asserted.itertuples()), tests=tests, failures=_failures, links=links)
+    heads = {"paper": "What the paper says", "ours": "What we ask"}
+    firsts = {claim: heads[who] for claim, who in zip(asserted["claim"], asserted["who"], strict=True)
+              if claim in asserted.drop_duplicates("who")["claim"].tolist()}  # fmt: skip
+    return render("claims.md", claims=list(asserted.itertuples()), tests=tests, failures=_failures, links=links,
+                  firsts=firsts)  # fmt: skip
 
 
 def _test_of(claim: dict[str, Any]) -> str:
-    tests: dict[str, Callable[..., Any]] = {**claims.SHOWN_BY, **claims.SHOWN_BY_COST}
-    settings = {key: value for key, value in claim.items() if key not in ("id", "place", "says", "shown_by")}
+    said = ("id", "who", "place", "says", "shown_by", "unprinted")
+    settings = {key: value for key, value in claim.items() if key not in said}
     words = "; ".join(f"{key} = {', '.join(map(str, v)) if isinstance(v, list) else v}" for key, v in settings.items())
-    return cleandoc(tests[claim["shown_by"]].__doc__ or "") + (f" ({words})" if words else "")
+    return cleandoc(claims.TESTS[claim["shown_by"]].__doc__ or "") + (f" ({words})" if words else "")
 
 
 def _failures(where_not: str) -> list[tuple[str, list[str]]]:
@@ -110,12 +115,12 @@ def _failures(where_not: str) -> list[tuple[str, list[str]]]:
     return [(str(name), list(rows[2])) for name, rows in places.groupby(0, sort=False)]
 
 
-def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str], why: pd.DataFrame) -> str:
-    """One of the paper's tables with our numbers, and `why` they differ."""
+def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str]) -> str:
+    """One of the paper's tables with our numbers, and links to where it is `shown`."""
     cells = {(row.batch_size, row.solver, row.p, row.quantity): row for row in part.itertuples()}
     kinds = {quantity.split("_")[0] for quantity in part["quantity"]}
     return render("paper_table.md", title=name_of(part), part=part, bounds=bounds, shown=shown, cells=cells,
-                  kinds=kinds, why=list(why.itertuples()), tolerances=tolerance_table(part["quantity"]))  # fmt: skip
+                  kinds=kinds, tolerances=tolerance_table(part["quantity"]))  # fmt: skip
 
 
 def tolerance_table(quantities: Iterable[str]) -> str:

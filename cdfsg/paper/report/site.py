@@ -19,7 +19,7 @@ from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.report import notebooks, pages, summaries
 from cdfsg.paper.report.figures import VERDICT_COLOURS
 from cdfsg.paper.report.pages import DOCS
-from cdfsg.paper.results import claims, reasons, tables, verdicts
+from cdfsg.paper.results import claims, tables, verdicts
 from cdfsg.theory import statements
 from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS
 
@@ -60,7 +60,7 @@ def write_sources(source: Path) -> None:
     write_atomically(source / "_static/mathjax/tex-svg-full.js", _mathjax().read_bytes())
     colours = [f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items()]
     write_atomically(source / "_static/verdicts.css", "".join(colours))
-    judged, asserted, why = verdicts.read(), claims.read(), reasons.read()
+    judged, asserted = verdicts.read(), claims.read()
     defaults = checksums.read_csv(RECORDS / "defaults.csv", "make it anew with: make bench")
     modules = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__, "cdfsg.") if name not in LEFT_OUT]
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
@@ -68,20 +68,21 @@ def write_sources(source: Path) -> None:
         "generated/counts": pages.counts(judged),
         "generated/ledger": pages.render("ledger.html", claims=list(asserted.itertuples())),
         "generated/verdicts": summaries.verdicts_by_solver(judged),
-        "generated/reasons": summaries.reasons_in_words(why),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
         "generated/statements": pages.render("statements.html", rows=list(statements.recorded().values()), signs=SIGNS),
         "generated/errata": pages.render("errata.md", errata=statements.errata()),
         "generated/defaults": pages.render("defaults.html", rows=defaults.fillna({"warned": ""}).itertuples()),
         "generated/torture": pages.torture_table(),
         "claims": pages.claims_page(asserted, judged),
+        "report": (ROOT / "REPORT.md").read_text(encoding="utf-8"),
+        "questions": f"# Questions to the authors\n\n{summaries.questions(level=2)}",
         "figures": pages.gallery(pages.figure_names(FIGURES), stems),
         "records": pages.records_page(RECORDS),
         "reference": pages.render("reference.md", modules=modules),
         "notebooks": _write_notebooks(source),
     }
     for table, name in pages.table_pages(judged).items():
-        texts[name] = _table_page(judged[judged["table"] == table], why[why["table"] == table])
+        texts[name] = _table_page(judged[judged["table"] == table])
     for name, text in texts.items():
         write_atomically(source / f"{name}.md", f"{text}\n")
 
@@ -94,7 +95,7 @@ def _mathjax() -> Path:
         raise FileNotFoundError(f"{_MATHJAX} is not installed; make setup, or pip install 'cdfsg[report]'") from error
 
 
-def _table_page(part: pd.DataFrame, why: pd.DataFrame) -> str:
+def _table_page(part: pd.DataFrame) -> str:
     experiment = EXPERIMENTS[part["table"].iloc[0]]
     bounds = tables.bounds(archive.runs_of(experiment))
     if experiment.name == notebooks.EXAMPLE:
@@ -104,7 +105,7 @@ def _table_page(part: pd.DataFrame, why: pd.DataFrame) -> str:
         shown = [f"{{doc}}`/notebooks/instances/{path.stem}`" for path in instances]
     if any(name.startswith(f"{experiment.name}-") for name in pages.figure_names(FIGURES)):
         shown.append(f"[Its figures](#figures-{experiment.name})")
-    return pages.table_page(part, bounds, shown, why)
+    return pages.table_page(part, bounds, shown)
 
 
 def _write_notebooks(source: Path) -> str:

@@ -1,26 +1,22 @@
 """Results in words: titles, summaries, parts of the README; and the check of a table."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cdfsg.files import ROOT, write_atomically
-from cdfsg.paper.experiments import Experiment
-from cdfsg.paper.protocols import OURS
-from cdfsg.paper.report.pages import name_of, render
-from cdfsg.paper.results.reasons import UNEXPLAINED, counts
+from cdfsg.paper import archive
+from cdfsg.paper.experiments import EXPERIMENTS, Experiment
+from cdfsg.paper.protocols import ADOPTED, OURS
+from cdfsg.paper.report.pages import NAMES, render
+from cdfsg.paper.results import conclusions
+from cdfsg.paper.results.multiverse import criterion, describe
 from cdfsg.paper.results.reported import load_table
-from cdfsg.paper.results.verdicts import VERDICTS, attainability, counted, judged_ours
+from cdfsg.paper.results.verdicts import VERDICTS, attainability, chance, counted
 from cdfsg.theory.statement import VERDICTS as VERDICTS_OF_THEORY
 from cdfsg.theory.statements import Recorded
-
-_IN_SHORT = {
-    "match or better": ("match", "better", "diverged-both"),
-    "worse, or no result of ours": ("worse", "diverged-ours"),
-    "the paper has a dash, our run ends": ("diverged-paper",),
-}
-"""Comparable verdicts, for a reader in a hurry."""
 
 
 def title(experiment: Experiment, runs: pd.DataFrame) -> str:
@@ -37,25 +33,35 @@ def count_verdicts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> str:
-    """A few lines on what was reproduced."""
+    """A few lines on what was reproduced, beside what permuted rows give."""
     if judged.empty:
         return f"{experiment.name}: {len(runs)} records; the paper has no table to judge them by"
-    ours, rows, dashes = judged_ours(judged), attainability(experiment, runs), judged["reported"].isna()
+    ours, rows = counted(judged[judged["solver"].isin(OURS)]), attainability(experiment, runs)
+    mean, most = chance(ours)
+    words = ", ".join(f"{count} {word}" for word, count in ours["verdict"].value_counts().items())
     return (
-        f"{experiment.table}: {(~dashes).sum()} printed numbers, {dashes.sum()} dashes\n"
-        f"  CDFSG and CDFSG-Ada at our rule's settings: {ours['good'].sum()} of {len(ours)} match or better\n"
-        f"  rows whose printed numbers a grid point attains: {rows['attainable'].sum()} of {len(rows)}\n"
+        f"{experiment.table}: {len(ours)} independent numbers of CDFSG and CDFSG-Ada: {words}\n"
+        f"  of permuted rows {mean:.1f} match on average, at most {most:.0f} in 95 % of the permutations\n"
+        f"  rows that one point of the grid gives: {rows['attainable'].sum()} of {len(rows)}; "
+        f"of permuted rows {rows['by_chance'].sum():.1f}\n"
         f"{count_verdicts(judged).to_string()}"
     )
 
 
-def overview(verdicts_table: pd.DataFrame) -> str:
-    """How the numbers of each table come out, for the paper's algorithms and for others."""
-    judged, rows = counted(verdicts_table), []
-    whose = np.where(judged["solver"].isin(OURS), " and ".join(OURS), "competitors")
-    for (_, who), part in judged.groupby(["table", whose], sort=False):
-        found = {head: int(part["verdict"].isin(words).sum()) for head, words in _IN_SHORT.items()}
-        rows.append({"data, merit": name_of(part), "whose": who, "compared": sum(found.values()), **found})
+def overview(numbers: pd.DataFrame) -> str:
+    """`conclusions.by_dataset` as Markdown."""
+    rows = [
+        {
+            "data": f"{NAMES[row['dataset']]} ({row['provenance']})" if row["dataset"] else "all",
+            "numbers": row["numbers"], "match": row["match"],
+            "match by chance (95 %)": f"{row['chance']:.0f} ({row['chance_95']:.0f})",
+            "better": row["better"], "worse": row["worse"],
+            "beyond the optimum": row["beyond-the-optimum"], "no result": row["no result"],
+            "rows from one grid point": f"{row['attained']} of {row['rows']}",
+            "by chance": f"{row['attained_by_chance']:.1f}",
+        }
+        for _, row in numbers.iterrows()
+    ]  # fmt: skip
     return render("table.md", table=pd.DataFrame(rows))
 
 
@@ -70,27 +76,80 @@ def verdicts_by_solver(verdicts_table: pd.DataFrame) -> str:
     return render("table.md", table=pd.DataFrame(rows))
 
 
-def claims_table(asserted: pd.DataFrame) -> str:
-    """The ledger of the claims as Markdown."""
-    heads = {"says": "the paper says", "verdict": "verdict", "derived": "cases on derived data (n-MNIST)"}
-    return render("table.md", table=asserted[list(heads)].rename(columns=heads))
+def claims_table(asserted: pd.DataFrame, who: str) -> str:
+    """The ledger of the paper's claims, or of our questions, as Markdown."""
+    rows = []
+    for claim in asserted[asserted["who"] == who].itertuples():
+        beyond = f"{claim.clearly} for, {claim.clearly_not} against" if claim.interval else ""
+        rows.append(
+            {
+                "the paper says" if who == "paper" else "we ask": claim.says,
+                "in its numbers": f"{claim.paper_holds} of {claim.paper_of}" if claim.paper_of else "",
+                "in ours": f"{claim.holds} of {claim.of}", "beyond the 95 % interval": beyond,
+            }
+        )  # fmt: skip
+    table = pd.DataFrame(rows)
+    return render("table.md", table=table if who == "paper" else table.drop(columns="in its numbers"))
 
 
-def reasons_in_words(table: pd.DataFrame) -> str:
-    """Number of differences by solver and first reason, as Markdown."""
-    found = counts(table)
-    found.insert(0, "numbers", found.sum(axis=1))
-    return render("table.md", table=found.reset_index())
+def answer(numbers: pd.DataFrame, ends: dict[str, dict[str, Any]], rows: Iterable[Recorded]) -> str:
+    """Three sentences: what is not reproduced, what is, and how the theory stands."""
+    return render("answer.md", total=numbers.iloc[-1], words=[row.verdict for row in rows], **_named(ends))
 
 
-def reasons_in_short(table: pd.DataFrame, judged: pd.DataFrame) -> str:
-    """How many of the numbers that differ have a reason."""
-    without = int(table["reason"].eq(UNEXPLAINED).sum())
-    derived = int(table["table"].isin(judged.loc[judged["provenance"] == "derived", "table"]).sum())
-    return (
-        f"Of the {len(table)} numbers that are worse, or have a result on one side only ({derived} on derived data),\n"
-        f"{len(table) - without} may differ by something that the paper leaves unsaid; {without} are unexplained."
-    )
+def endpoints(ends: dict[str, dict[str, Any]]) -> str:
+    """The primary endpoints as Markdown."""
+    words = {
+        "replication": ("numbers of CDFSG and CDFSG-Ada that match", "{chance:.0f} by chance, at most {chance_95:.0f}"),
+        "accuracy": ("places where CDFSG-Ada is clearly more accurate than Landing", "{against} the other way"),
+        "post-processing": ("rows of CDFSG and CDFSG-Ada where Fea* is below Fea", "{paper} in the paper"),
+    }
+    rows = [
+        {"endpoint": what, "count": "{count} of {of}".format(**ends[name]), "beside it": beside.format(**ends[name])}
+        for name, (what, beside) in words.items()
+    ]  # fmt: skip
+    return render("table.md", table=pd.DataFrame(rows))
+
+
+def _named(ends: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The endpoints by names that a template can have."""
+    return {name.partition("-")[0]: found for name, found in ends.items()}
+
+
+def report(asserted: pd.DataFrame, numbers: pd.DataFrame, ends: dict[str, dict[str, Any]]) -> str:
+    """The report in ReScience C's form, every figure of it from the records."""
+    folds, table = conclusions.folds(), conclusions.specifications()
+    mean = folds[(folds["by"] == "table") & (folds["left_out"] == "mean")].set_index("runs")
+    runs = pd.concat([archive.runs_of(e) for e in EXPERIMENTS.values() if archive.exists(e)])
+    timed = runs.drop_duplicates(["key", "order", "start"])
+    columns = {"by": "left out by", "runs": "runs", "left_out": "left out", "chosen": "chosen", "misfit": "misfit",
+               "first": "first protocol", "null_median": "permuted", "level": "level", "matches": "matches"}  # fmt: skip
+    shown = folds[list(columns)].rename(columns=columns).map(_short)
+    said = asserted[asserted["who"] == "paper"].to_dict("records")
+    return render(
+        "report.md", total=numbers.iloc[-1], table=overview(numbers), **_named(ends),
+        failing=[claim for claim in said if claim["holds"] < claim["of"] and claim["claim"] != "post-processing"],
+        holding=[claim for claim in said if claim["holds"] == claim["of"]],
+        best=float(conclusions.adopted_row(table)["misfit"]), null=float(mean.loc["screening", "null_median"]),
+        cap=criterion()["cap"], permutations=criterion()["permutations"], tried=table["protocol"].nunique(),
+        confirmed=int(table["misfit_of_ten"].notna().sum()), adoption=conclusions.beats_first(),
+        adopted=describe(ADOPTED), rule=ADOPTED.rule, folds=render("table.md", table=shown),
+        questions=questions(), minutes=timed["seconds"].sum() / 60, runs=len(runs),
+    )  # fmt: skip
+
+
+def _short(value: Any) -> Any:
+    """A number to three digits; nothing for a missing one."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.3g}"
+    return value
+
+
+def questions(level: int = 3) -> str:
+    """The open choices with what each answer would change, as Markdown."""
+    rows = list(conclusions.questions().itertuples())
+    asked = {name: text for name, text in conclusions.CHOICES.items() if any(row.choice == name for row in rows)}
+    return render("questions.md", rows=rows, questions=asked, level=level, draws=criterion()["permutations"])
 
 
 def theory(rows: Iterable[Recorded]) -> str:
