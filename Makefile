@@ -14,7 +14,7 @@ export MPLBACKEND = Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup data reproduce quick report test kernels mutants torture bench clean
+.PHONY: help setup data reproduce multiverse quick report test kernels mutants torture bench clean
 
 # Install a dependency group of pyproject.toml; the pip of Python 3.11 cannot do it by itself.
 define install-group
@@ -35,6 +35,9 @@ data: setup ## download and check the data sets
 ONLY ?=
 reproduce: setup ## run all of the paper's tables and figures, judge them, execute the notebooks
 	$(PY) -m cdfsg reproduce --only "$(ONLY)"
+
+multiverse: setup ## score every reading of what the paper leaves open on whole tables (an hour and a quarter)
+	$(PY) -m cdfsg multiverse
 
 quick: setup ## the same on a small scale
 	$(PY) -m cdfsg quick

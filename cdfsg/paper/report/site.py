@@ -19,7 +19,7 @@ from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.report import notebooks, pages, summaries
 from cdfsg.paper.report.figures import VERDICT_COLOURS
 from cdfsg.paper.report.pages import DOCS
-from cdfsg.paper.results import claims, tables, verdicts
+from cdfsg.paper.results import claims, conclusions, tables, verdicts
 from cdfsg.theory import statements
 from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS
 
@@ -61,11 +61,14 @@ def write_sources(source: Path) -> None:
     colours = [f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items()]
     write_atomically(source / "_static/verdicts.css", "".join(colours))
     judged, asserted = verdicts.read(), claims.read()
+    numbers, ends = conclusions.by_dataset(judged), conclusions.endpoints(judged)
     defaults = checksums.read_csv(RECORDS / "defaults.csv", "make it anew with: make bench")
     modules = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__, "cdfsg.") if name not in LEFT_OUT]
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
     texts = {
         "generated/counts": pages.counts(judged),
+        "generated/answer": summaries.answer(numbers, ends, statements.recorded().values()),
+        "generated/endpoints": summaries.endpoints(ends),
         "generated/ledger": pages.render("ledger.html", claims=list(asserted.itertuples())),
         "generated/verdicts": summaries.verdicts_by_solver(judged),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),

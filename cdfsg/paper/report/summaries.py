@@ -123,7 +123,8 @@ def report(asserted: pd.DataFrame, numbers: pd.DataFrame, ends: dict[str, dict[s
     runs = pd.concat([archive.runs_of(e) for e in EXPERIMENTS.values() if archive.exists(e)])
     timed = runs.drop_duplicates(["key", "order", "start"])
     columns = {"by": "left out by", "runs": "runs", "left_out": "left out", "chosen": "chosen", "misfit": "misfit",
-               "first": "first protocol", "null_median": "permuted", "level": "level", "matches": "matches"}  # fmt: skip
+               "first": "first protocol", "null_median": "permuted", "level": "level",
+               "matches": "matches"}  # fmt: skip
     shown = folds[list(columns)].rename(columns=columns).map(_short)
     said = asserted[asserted["who"] == "paper"].to_dict("records")
     return render(
