@@ -31,7 +31,7 @@ SAME_RUN = ["batch_size", "p", "solver", "variant", *SETTINGS]
 """Columns that the runs of one cell of a grid share."""
 
 _TEXT = {"dataset", "merit", "solver", "role", "variant", "status", "provenance", "key"}
-_ONE_ROW = ["key", "samples", "start", *SETTINGS]
+_ONE_ROW = ["key", "samples", "order", "start", *SETTINGS]
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:

@@ -4,23 +4,21 @@ import hashlib
 
 import pandas as pd
 
-from cdfsg.paper.experiments import Experiment, Job, Plan
+from cdfsg.paper.experiments import Experiment, Job
 from cdfsg.paper.records import COLUMNS, SETTINGS
+from cdfsg.paper.select import METRICS
 from cdfsg.solvers import SOLVERS
 
 TINY = Experiment(
     table="", dataset="digits", merit="identity", measure="pcc", batch_sizes=(100,), ps=(2,),
-    solvers=("CDFSG", "Landing", "RSG+"), trace_batch_size=100, starts=(1, 2), tuning_seeds=((101, 101),),
+    solvers=("CDFSG", "Landing", "RSG+"), trace_batch_size=100, seeds=((1, 1), (2, 2)), tuning_seeds=((101, 101),),
 )  # fmt: skip
 """All the pipeline in a second."""
 
-JOB = Job("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 101, (101, 102), ((0.5, 0.1), (0.25, 0.01)))
+JOB = Job("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", ((101, 101), (102, 102)), ((0.5, 0.1), (0.25, 0.01)))
 
-
-def planned(chosen, treatments=()):
-    """A plan with the chosen setting of each (batch size, p, solver), under each treatment too."""
-    return Plan({(name, *place): setting for name in ("", *treatments) for place, setting in chosen.items()})
-
+NUMBERS = tuple(name for name in METRICS if name != "seconds")
+"""The metrics that a run has again when it is run again."""
 
 GOOD = {
     "status": "done", "stopped_at": -1, "samples": 1700, "provenance": "original", "seconds": 1.0,
@@ -36,13 +34,13 @@ def fake(*jobs, **numbers):
     rows = [
         {
             "dataset": job.dataset, "merit": job.merit, "batch_size": job.batch_size, "p": job.p,
-            "solver": job.solver, "role": job.role, "variant": job.variant, "order": job.order,
+            "solver": job.solver, "role": job.role, "variant": job.variant, "order": order,
             "beta": job.protocol.beta,
             "start": start, **dict(zip(SOLVERS[job.solver].settings, setting, strict=True)),
             "lanes": job.lanes, **GOOD, "key": hashlib.sha256(repr(job).encode()).hexdigest()[:16], **numbers,
         }
         for job in jobs
-        for start in job.starts
+        for order, start in job.seeds
         for setting in job.settings
     ]  # fmt: skip
     frame = pd.DataFrame(rows).reindex(columns=list(COLUMNS))

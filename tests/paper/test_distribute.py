@@ -20,8 +20,8 @@ from cdfsg.paper.compute import key_of
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.run import run_jobs
 
-JOB = Job("synthetic", "identity", 100, 2, "CDFSG", "reported", "grid", 1, (1, 2), ((0.5, 0.02), (0.25, 0.01)))
-JOBS = [replace(JOB, order=order) for order in range(1, 31)]
+JOB = Job("synthetic", "identity", 100, 2, "CDFSG", "reported", "grid", ((1, 1), (1, 2)), ((0.5, 0.02), (0.25, 0.01)))
+JOBS = [replace(JOB, seeds=((order, 1), (order, 2))) for order in range(1, 31)]
 
 
 @pytest.fixture(autouse=True)

@@ -11,17 +11,19 @@ from tests.paper.fakes import JOB, fake
 
 CHANGED = {
     "dataset": "mnist", "merit": "huber", "batch_size": 50, "p": 4, "solver": "CDFSG-Ada", "role": "reported",
-    "variant": "fixed", "order": None, "starts": (101,), "settings": ((0.5, 0.1),), "protocol": Protocol(shared=True),
+    "variant": "fixed", "seeds": ((None, 101),), "settings": ((0.5, 0.1),), "protocol": Protocol(beta=0.2),
     "trace_points": 3,
 }  # fmt: skip
 CHANGED_PROTOCOL = {
-    "shared": True, "centred": False, "in_file_order": True, "constants": (("eta1", 0.5),), "beta": 0.2, "mu": 0.1,
+    "start": "views", "minibatches": "shared", "share": 0.5, "tracking": "s1", "centred": False,
+    "scales": (("digits", 2.0),), "pairs": "unordered", "constants": (("eta1", 0.5),), "beta": 0.2, "mu": 0.1,
+    "rule": "quality", "norm": "fea_spectral", "pcc": "pcc_paired",
 }  # fmt: skip
 
 
 def test_records_come_back_from_their_files_exactly_as_they_were(tmp_path):
     runs = fake(JOB, pcc=1 / 3, fea=2.9735703503204296e-15, fval=float("nan"), seconds=0.1 + 0.2)
-    other = fake(replace(JOB, solver="RSG+", settings=((0.1, 0.01),), order=None), pcc=0.1, fea=float("nan"))
+    other = fake(replace(JOB, solver="RSG+", settings=((0.1, 0.01),), seeds=((None, 1),)), pcc=0.1, fea=float("nan"))
     records.write(runs, tmp_path / "a.csv")
     records.write(other, tmp_path / "b.csv")
     found = records.read([tmp_path / "a.csv", tmp_path / "b.csv"])

@@ -3,6 +3,7 @@ import re
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
@@ -12,11 +13,11 @@ from cdfsg.paper import distribute, records, run
 from cdfsg.paper.compute import compute, key_of, origin
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.run import run_experiment, run_jobs
-from cdfsg.paper.select import plan, select
-from tests.paper.fakes import TINY
+from cdfsg.paper.select import plan
+from tests.paper.fakes import NUMBERS, TINY
 
-JOB = Job("digits", "identity", 100, 2, "CDFSG", "reported", "grid", 1, (1, 2), ((0.5, 0.02), (0.25, 0.01)))
-JOBS = [replace(JOB, order=order) for order in range(1, 21)]
+JOB = Job("digits", "identity", 100, 2, "CDFSG", "reported", "grid", ((1, 1), (3, 2)), ((0.5, 0.02), (0.25, 0.01)))
+JOBS = [replace(JOB, seeds=((order, 1), (order, 2))) for order in range(1, 21)]
 
 
 @pytest.fixture(autouse=True)
@@ -42,22 +43,24 @@ def assert_same(found, expected):
     pd.testing.assert_frame_equal(steady(found), steady(expected), check_exact=True)
 
 
-def test_a_block_gives_one_row_per_start_and_setting_with_what_identifies_it():
+def test_a_job_gives_one_row_per_run_and_setting_with_what_identifies_it():
     frame = compute(JOB)
     assert tuple(frame.columns) == records.COLUMNS
-    rows = list(frame[["start", "s1", "s2"]].itertuples(index=False, name=None))
-    assert rows == [(1, 0.5, 0.02), (1, 0.25, 0.01), (2, 0.5, 0.02), (2, 0.25, 0.01)]
-    for name in ("dataset", "merit", "batch_size", "p", "solver", "role", "variant", "order", "lanes"):
+    rows = list(frame[["order", "start", "s1", "s2"]].itertuples(index=False, name=None))
+    assert rows == [(1, 1, 0.5, 0.02), (1, 1, 0.25, 0.01), (3, 2, 0.5, 0.02), (3, 2, 0.25, 0.01)]
+    for name in ("dataset", "merit", "batch_size", "p", "solver", "role", "variant", "lanes"):
         assert set(frame[name]) == {getattr(JOB, name)}
     assert set(frame["key"]) == {key_of(JOB)} and set(frame["provenance"]) == {"original"}
     assert set(frame["samples"]) == {1700} and set(frame["status"]) == {"done"}
     assert frame[["eta", "omega"]].isna().all(axis=None) and frame["pcc"].is_unique
+    alone = pd.concat([compute(replace(JOB, seeds=(seed,))) for seed in JOB.seeds], ignore_index=True)
+    np.testing.assert_allclose(frame[list(NUMBERS)], alone[list(NUMBERS)], rtol=1e-4)  # each run on its own order
 
 
 @pytest.mark.parametrize("solver, setting", [("CDFSG", (0.5, 50.0)), ("Landing", (50.0, 2.0))])
 def test_a_run_that_diverges_says_so_has_no_metrics_and_does_not_touch_its_neighbours(solver, setting, numpy_raises):
     good = {"CDFSG": (0.5, 0.02), "Landing": (0.05, 1.0)}[solver]
-    frame = compute(replace(JOB, solver=solver, starts=(1,), settings=(setting, good)))
+    frame = compute(replace(JOB, solver=solver, seeds=((1, 1),), settings=(setting, good)))
     assert list(frame["status"]) == ["diverged", "done"]
     assert frame["stopped_at"].iloc[0] > 0 and frame["stopped_at"].iloc[1] == -1
     metrics = frame.loc[:, "pcc":"fval_orth"]
@@ -66,7 +69,7 @@ def test_a_run_that_diverges_says_so_has_no_metrics_and_does_not_touch_its_neigh
 
 def test_a_run_that_overflows_in_its_last_step_has_diverged_though_it_was_never_stopped(numpy_raises):
     settings = ((1e38, 1e3), (0.05, 1.0))  # X becomes infinite in single precision
-    frame = compute(replace(JOB, solver="Landing", batch_size=1797, starts=(1,), settings=settings))
+    frame = compute(replace(JOB, solver="Landing", batch_size=1797, seeds=((1, 1),), settings=settings))
     assert list(frame["status"]) == ["diverged", "done"] and set(frame["stopped_at"]) == {-1}
     assert frame.loc[0, "pcc":"fval_orth"].isna().all() and frame.loc[1, "pcc":"fval_orth"].notna().all()
 
@@ -123,8 +126,9 @@ def test_an_experiment_runs_at_the_settings_that_its_tuning_runs_select(tmp_path
     runs = run_experiment(TINY, tmp_path, 1)[""]
     keys = {key_of(job) for job in TINY.jobs(plan(TINY, runs))}
     assert set(runs["key"]) == keys == {path.stem for path in tmp_path.iterdir()}
-    assert {"tuning", "reported", "trace", "timing"} == set(runs["role"])
-    assert set(runs[runs["role"] == "timing"]["lanes"]) == {1}
+    assert {"tuning", "reported", "trace"} == set(runs["role"])
+    half = runs[runs["variant"] == "half"]  # of the 17 steps of a pass over the digits
+    assert set(half["samples"]) == {800} and set(half["solver"]) == {"CDFSG"}
 
 
 def test_progress_is_whole_lines_on_stderr_that_say_what_is_left(tmp_path, capfd, monkeypatch):
@@ -155,20 +159,6 @@ def test_a_curve_whose_lanes_all_diverge_keeps_its_later_points():
     frame = compute(replace(JOB, role="trace", trace_points=4, settings=((0.5, 50.0),)))
     assert sorted(set(frame["samples"])) == [0, 400, 800, 1300, 1700]
     assert set(frame[frame["samples"] == 1700]["status"]) == {"diverged"}
-
-
-def test_ablations_are_selected_anew_and_run_at_what_was_selected(tmp_path):
-    experiment = replace(TINY, solvers=("CDFSG", "Landing"), treatments=("raw", "shared", "orders"))
-    found = run_experiment(experiment, tmp_path, 1)["ablations"]
-    assert set(found["variant"]) >= {"raw", "shared", "raw fixed", "raw authors", "orders"}
-    for name in ("raw", "shared"):
-        mine = found[found["variant"] == name]
-        final = mine[mine["role"] == "reported"]
-        chosen = select(mine)
-        assert {(a, b) for a, b in zip(final["s1"], final["s2"], strict=True)} == set(chosen.values())
-    orders = found[found["variant"] == "orders"]
-    assert sorted(orders["order"]) == list(range(1, 11)) and set(orders["start"]) == {1}
-    assert orders["quality"].nunique() == 10
 
 
 MATHEMATICS = ("linalg.py", "metrics.py", "penalty.py", "problems.py", "checks.py", "merits/")

@@ -19,8 +19,9 @@ from cdfsg.paper.run import key_of, run_jobs
 from tests.paper.fakes import TINY, fake
 from tests.paper.test_archive import NOT_IN_CURVES
 
-JOB = Job("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", 1, (1, 2), ((0.5, 0.1), (0.25, 0.01)))
-JOBS = [replace(JOB, order=order, role="trace" if order == 4 else "tuning") for order in range(1, 5)]
+JOB = Job("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", ((1, 1), (1, 2)), ((0.5, 0.1), (0.25, 0.01)))
+ROLES = ("tuning", "tuning", "tuning", "trace")
+JOBS = [replace(JOB, seeds=((k, 1), (k, 2)), role=role) for k, role in enumerate(ROLES, start=1)]
 SOME = st.lists(st.sampled_from(JOBS), min_size=1, unique=True)
 
 
@@ -31,7 +32,7 @@ class Killed(BaseException):
 def made_up(job):
     """A record that takes no time and differs from job to job."""
     absent = {} if job.role == "tuning" else dict.fromkeys(NOT_IN_CURVES, np.nan)
-    return fake(job, key=key_of(job), pcc=round(job.order / 3, 8), seconds=0.1, **absent)
+    return fake(job, key=key_of(job), pcc=round(job.seeds[0][0] / 3, 8), seconds=0.1, **absent)
 
 
 EXPECTED = {}
