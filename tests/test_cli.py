@@ -9,36 +9,39 @@ import pandas as pd
 import pytest
 
 from cdfsg import __main__ as cli
+from cdfsg import checksums
 from cdfsg.datasets import digits, load
 from cdfsg.files import ROOT
 from cdfsg.lock import lock
 from cdfsg.paper import archive, experiments
+from cdfsg.paper.protocols import ADOPTED
 from cdfsg.paper.report import summaries
-from cdfsg.paper.results import claims, reasons, verdicts
+from cdfsg.paper.results import claims, conclusions, verdicts
+from cdfsg.paper.results.multiverse import describe
 from tests.paper.fakes import TINY
 
 # Cells that the paper's table has, on data that take no time.
-SMALL = replace(
-    TINY, table="ta:pcctimemn", batch_sizes=(100,), ps=(5,), solvers=("CDFSG", "RSG+"), starts=(1, 2)
-)  # fmt: skip
+SMALL = replace(TINY, table="ta:pcctimemn", ps=(5, 10), solvers=("CDFSG", "RSG+"))
+MARKS = ("answer", "endpoints", "numbers", "claims", "questions", "theory")
+GIVEN = len(SMALL.jobs())
 
 
 @pytest.fixture(autouse=True)
 def folders(tmp_path, monkeypatch):
     """Send all output to a temporary folder and let the paper have one small experiment."""
-    monkeypatch.setattr(claims, "EXPERIMENTS", {SMALL.table: SMALL})
-    for module in (cli, archive, verdicts, reasons, claims):
+    for module in (cli, archive, verdicts, conclusions, claims):
         monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
     for module in (cli, archive):
         monkeypatch.setattr(module, "QUICK", tmp_path / "quick")
-    for module in (cli, verdicts, reasons):
+    for module in (cli, verdicts, claims, conclusions, summaries):
         monkeypatch.setattr(module, "EXPERIMENTS", {SMALL.table: SMALL})
     monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
     for module in (cli.cost, cli.data_table):
         monkeypatch.setattr(module, "publish", lambda *_: None)
-    monkeypatch.setattr(summaries, "ROOT", tmp_path / "root")
+    for module in (cli, summaries):
+        monkeypatch.setattr(module, "ROOT", tmp_path / "root")
     (tmp_path / "root").mkdir()
-    marks = [mark for name in ("numbers", "reasons", "claims", "theory") for mark in summaries.marks(name)]
+    marks = [mark for name in MARKS for mark in summaries.marks(name)]
     (tmp_path / "root" / "README.md").write_text("\n".join(marks))
     monkeypatch.setattr(experiments, "QUICK", replace(TINY, solvers=("Landing",)))
     return tmp_path
@@ -56,6 +59,19 @@ def executed(folders, monkeypatch):
     monkeypatch.setattr(cli.notebooks, "execute", execute)
     monkeypatch.setattr(cli.notebooks, "names", lambda: ["00_start", "40_gcca"])
     return calls
+
+
+@pytest.fixture
+def searched(folders):
+    """Results of a multiverse of two protocols, as small as they can be."""
+    starts, score = [ADOPTED.start, "else"], {"misfit": 1.5, "matches": 20}
+    own = {"protocol": [describe(ADOPTED), "start=else"], "rule": ADOPTED.rule, "misfit_of_ten": 1.5}
+    null = {"first": 1.75, "null_median": 1.6, "level": 0.01, "gain_level": 0.02}
+    fold = {"by": "table", "runs": ["screening", "ten"], "left_out": "mean", "chosen": ""}
+    tried, folds = pd.DataFrame({**own, **score, "start": starts}), pd.DataFrame({**fold, **score, **null})
+    weights = pd.DataFrame({"choice": "start", "value": starts, "weight": [0.75, 0.25]})
+    for name, table in {"": tried, "-choices": weights, "-folds": folds}.items():
+        checksums.write(folders / "records" / f"multiverse{name}.csv", table.to_csv(index=False))
 
 
 @pytest.fixture
@@ -97,7 +113,7 @@ def test_without_a_command_or_with_an_unknown_one_the_usage_names_them(capsys):
 
 def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders):
     status, out, _ = call("status")
-    assert status == 0 and "ta:pcctimemn digits-identity: 0 of 7 jobs with given settings are done" in out
+    assert status == 0 and f"ta:pcctimemn digits-identity: 0 of {GIVEN} jobs with given settings are done" in out
     assert "no published records yet; make reproduce" in out
 
     status, out, err = call("run", "--jobs", "1")
@@ -106,7 +122,7 @@ def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders):
     assert out == f"digits-identity: {len(published)} records in {folders / 'records'}\n"
 
     status, out, _ = call("status")
-    assert status == 0 and "7 of 7 jobs with given settings are done" in out
+    assert status == 0 and f"{GIVEN} of {GIVEN} jobs with given settings are done" in out
     assert f"published records: {len(published)}, of this code and data" in out
 
     status, _, err = call("run", "--jobs", "1")
@@ -117,7 +133,7 @@ def test_the_status_tells_records_of_other_code(call, monkeypatch):
     call("run", "--jobs", "1")
     monkeypatch.setattr("cdfsg.paper.compute.NUMERICS", "other")
     _, out, _ = call("status")
-    assert "0 of 7 jobs" in out and "of other code or data" in out
+    assert f"0 of {GIVEN} jobs" in out and "of other code or data" in out
 
 
 def test_a_verdict_without_records_says_how_to_make_them(call, folders):
@@ -126,16 +142,29 @@ def test_a_verdict_without_records_says_how_to_make_them(call, folders):
     assert not {"records", "runs", "quick"} & set(os.listdir(folders))
 
 
-def test_the_verdict_on_a_run_is_a_summary_and_a_file_with_every_number(call, folders):
+def test_the_verdict_on_a_run_is_a_summary_a_report_and_a_file_with_every_number(call, folders, searched):
     call("run", "--jobs", "1")
     status, out, _ = call("verdict")
-    assert status == 0 and "ta:pcctimemn: 136 printed numbers, 56 dashes" in out
+    assert status == 0 and "ta:pcctimemn: 48 independent numbers of CDFSG and CDFSG-Ada: " in out
     path = folders / "records" / "verdicts.csv"
     assert f"Every number: {path};" in out and len(pd.read_csv(path)) == 192
-    assert "| MNIST, identity merit | CDFSG and CDFSG-Ada | 80 |" in (folders / "root" / "README.md").read_text()
+    readme = (folders / "root" / "README.md").read_text()
+    assert "| MNIST (original) | 48 |" in readme and "**Not reproduced:** " in readme
+    for name in MARKS:
+        begin, end = summaries.marks(name)
+        assert readme.partition(begin)[2].partition(end)[0].strip(), name
+    assert (folders / "root" / "REPORT.md").read_text().startswith("# [Re] Stochastic optimization")
 
 
-@pytest.mark.parametrize("command", ["run", "verdict", "notebooks", "report", "reproduce", "quick"])
+@pytest.mark.parametrize("won, words", [(True, "meets"), (False, "does not meet")])
+def test_the_multiverse_says_whether_its_search_meets_the_criterion(call, monkeypatch, won, words):
+    monkeypatch.setattr(cli.multiverse, "tour", mock.Mock(return_value=won))
+    status, out, _ = call("multiverse", "--jobs", "1")
+    assert status == 0 and f"The search {words} the criterion" in out
+    assert cli.multiverse.tour.call_args.args[0] == [SMALL]
+
+
+@pytest.mark.parametrize("command", ["run", "verdict", "notebooks", "report", "reproduce", "multiverse", "quick"])
 def test_two_commands_that_write_exclude_each_other(call, folders, command):
     with lock(folders / "lock", "cdfsg something"):
         status, out, err = call(command)
@@ -159,14 +188,14 @@ def test_the_quick_run_leaves_its_records_and_its_notebook_beside_the_papers(cal
     assert (folders / "quick" / "records" / "digits-identity.csv").exists() and not (folders / "records").exists()
 
 
-def test_reproduce_runs_judges_and_executes_the_notebooks_on_the_records(call, folders, executed):
+def test_reproduce_runs_judges_and_executes_the_notebooks_on_the_records(call, folders, executed, searched):
     status, out, err = call("reproduce", "--jobs", "1")
     assert status == 0 and executed[0] == ("00_start", None, None)
     # The notebooks with parameters are executed for every experiment that has records.
     parameters, folder = {"dataset": "digits", "merit": "identity"}, cli.notebooks.INSTANCES
     assert executed[1:] == [("40_gcca", parameters, folder / "40_gcca-digits-identity.ipynb")]
     assert (folders / "records" / "verdicts.csv").exists()
-    assert "ta:pcctimemn: 136 printed numbers, 56 dashes" in out and "Done in" in out
+    assert "ta:pcctimemn: 48 independent numbers" in out and "Done in" in out
     assert "40_gcca-digits-identity.ipynb" in err
 
 

@@ -21,23 +21,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from cdfsg.paper import experiments
-from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.experiments import EXPERIMENTS, Plan
 from cdfsg.paper.protocols import entry_of
-from cdfsg.paper.results import ablations, tables, verdicts
+from cdfsg.paper.results import tables, verdicts
 from cdfsg.paper.run import run_experiment
 from cdfsg.paper.report import figures
-from tests.paper.fakes import fake, planned
+from tests.paper.fakes import fake
 
 if __name__ == "__main__":
     small = replace(
-        experiments.QUICK, batch_sizes=(100,), ps=(2,), trace_batch_size=100, starts=(1, 2), betas=(), treatments=()
+        experiments.QUICK, batch_sizes=(100,), ps=(2,), trace_batch_size=100, seeds=((1, 1), (2, 2)), betas=()
     )
     runs = run_experiment(small, Path(sys.argv[1]), 1)[""]
     found = {
-        "selected": tables.selected(runs),
+        "selected": tables.selected(small, runs),
         "trade_off": tables.trade_off(small, runs),
         "times": tables.solver_times(small, runs),
-        "tuned": ablations.tuned(runs),
+        "tuned": tables.tuned(small, runs),
         "curves": figures.trace_bands(runs).rename(columns={"median": "quality"}),
     }
     for experiment in EXPERIMENTS.values():
@@ -45,7 +45,7 @@ if __name__ == "__main__":
             (size, p, solver): entry_of(solver).grid[4]
             for size in experiment.batch_sizes for p in experiment.ps for solver in experiment.solvers
         }
-        made_up = fake(*experiment.jobs(planned(chosen)))
+        made_up = fake(*experiment.jobs(Plan(chosen)))
         found[experiment.table] = verdicts.verdicts(experiment, made_up)
     for name, table in found.items():
         mine = table[table["solver"] == "Fourth-order"]

@@ -63,7 +63,8 @@ def compute(job: Job) -> pd.DataFrame:
     protocol = job.protocol
     views = views_of(job.dataset, protocol.centred, protocol.scale)
     solver, problem = make_solver(job.solver, protocol), problem_of(job)
-    steps = round(protocol.share * (views.n_samples // job.batch_size))
+    together = solver.samples_per_step if protocol.minibatches == "consecutive" else 1
+    steps = max(1, round(protocol.share * (views.n_samples // job.batch_size // together)))
     settings = pd.DataFrame(np.array(job.settings), columns=list(solver.settings))
     given, lanes = _step_sizes(settings, protocol.tracking), len(settings)
     curves = [Curve(job.trace_points, steps, len(solver.epochs), lanes) for _ in job.seeds if job.trace_points]

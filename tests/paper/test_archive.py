@@ -8,12 +8,11 @@ import pytest
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.results import verdicts
-from cdfsg.paper.select import METRICS
-from tests.paper.fakes import TINY, fake
+from tests.paper.fakes import NUMBERS, TINY, fake
 from tests.paper.results.test_verdicts import runs_of
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
-NOT_IN_CURVES = [name for name in METRICS if name not in ("quality", "pcc", "fval", "fea")]
+NOT_IN_CURVES = [name for name in NUMBERS if name not in ("quality", "pcc", "fval", "fea")]
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +36,7 @@ def test_published_records_come_back_the_curves_from_a_file_of_their_own(folders
     ]  # fmt: skip
     index = pd.read_csv(folders / "quick" / "records" / "index.csv")
     assert list(index["key"]) == list(dict.fromkeys(index["key"])) and set(index["key"]) == set(runs["key"])
+    assert list(pd.read_csv(folders / "quick" / "records" / "times.csv")) == ["key", "order", "start", "seconds"]
     assert set(index.loc[index["file"] == "digits-identity-curves.csv", "role"]) == {"trace"}
     found = archive.runs_of(TINY)
     key = ["role", "solver", "variant", "start", "s1", "s2", "eta", "omega"]

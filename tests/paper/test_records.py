@@ -79,8 +79,19 @@ SEALED = pytest.mark.parametrize("sealed", [False, True], ids=["rotten", "writte
         lambda data: b"".join([*(lines := data.splitlines(keepends=True))[:-1], lines[-2]]),
     ],
     ids=[
-        "empty", "header cut", "other column", "longer row", "no text", "key cut", "row cut",
-        "last row gone", "no rows", "odd status", "text for a number", "row twice", "row in place of another",
+        "empty",
+        "header cut",
+        "other column",
+        "longer row",
+        "no text",
+        "key cut",
+        "row cut",
+        "last row gone",
+        "no rows",
+        "odd status",
+        "text for a number",
+        "row twice",
+        "row in place of another",
     ],
 )
 def test_a_damaged_record_is_refused_by_its_name_with_the_way_out(stored, damage, sealed):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from cdfsg.paper.experiments import Job
-from cdfsg.paper.select import select, summarise
+from cdfsg.paper.select import RULES, select, summarise
 from tests.paper.fakes import fake
 
 GRID = ((0.5, 0.1), (0.25, 0.01), (0.125, 0.001))
@@ -23,6 +23,31 @@ def cells(job=TUNING, **numbers):
 
 def test_the_selected_setting_maximises_quality_minus_fea():
     assert select(cells(quality=[0.99, 0.90, 0.5], fea=[0.40, 0.10, 0.01])) == {KEY: (0.25, 0.01)}
+
+
+@pytest.mark.parametrize(
+    "rule, picked",
+    {
+        "quality - fea": 2, "quality": 0, "quality - fea_post": 1, "lowest fval": 2,
+        "lowest fea near the best quality": 1, "one point per p": 1, "one point per table": 0,
+    }.items(),
+)  # fmt: skip
+def test_each_rule_picks_its_point_of_a_grid_of_three(rule, picked):
+    here = cells(quality=[0.99, 0.97, 0.9], fea=[0.3, 0.2, 0.05], fea_post=[0.3, 0.02, 0.2], fval=[-1.0, -2.0, -3.0])
+    small = cells(replace(TUNING, batch_size=20), quality=[0.9, 0.9, 0.2], fea=0.1)
+    wide = cells(replace(TUNING, p=4), quality=[0.99, 0.2, 0.2], fea=0.0)
+    chosen = select(pd.concat([here, small, wide], ignore_index=True), rule)
+    assert chosen[KEY] == GRID[picked] and len(chosen) == 3
+    if rule.startswith("one point"):
+        assert chosen[20, 2, "CDFSG"] == GRID[picked]
+
+
+def test_the_rules_that_are_tested_are_all_and_one_point_for_several_places_leaves_out_where_it_diverges():
+    assert len(RULES) == 7
+    runs = pd.concat([cells(quality=[0.9, 0.1, 0.1], fea=0.0), cells(replace(TUNING, batch_size=20))])
+    runs = runs.reset_index(drop=True)
+    runs.loc[runs["batch_size"] == 20, ["status", "quality"]] = "diverged", np.nan
+    assert select(runs, "one point per table") == {KEY: GRID[0]}
 
 
 def test_the_rule_averages_over_the_tuning_runs():

@@ -15,9 +15,7 @@ def even_blocks(p, blocks, batch_size, seed=0, condition=3.0):
     rng = np.random.default_rng(seed)
     turn, rows = _orthogonal(rng, p), []
     for k in range(blocks):
-        left, own = (
-            (_orthogonal(rng, p) * np.geomspace(1, 1 / condition, p)) @ _orthogonal(rng, p) for _ in range(2)
-        )
+        left, own = ((_orthogonal(rng, p) * np.geomspace(1, 1 / condition, p)) @ _orthogonal(rng, p) for _ in range(2))
         rows.append(np.hstack([left, left @ turn if k % 3 else own]))
     batches = np.concatenate([*rows, *(-block for block in rows)]).reshape(-1, batch_size, 2 * p)
     data = batches.swapaxes(0, 1).reshape(-1, 2 * p)  # a minibatch has its rows at a stride through the file

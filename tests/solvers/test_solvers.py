@@ -15,7 +15,8 @@ from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
-from cdfsg.solvers.engine import Unsupported, initial_points, run
+from cdfsg.solvers.engine import MINIBATCHES, Unsupported, _rows, initial_points, run
+from cdfsg.solvers.landing import Landing
 from cdfsg.solvers.rsg_plus import RSGPlus
 from tests.solvers.data import even_blocks, even_starts
 
@@ -249,6 +250,25 @@ def test_a_shared_minibatch_serves_as_theta_and_xi_and_gives_other_numbers(known
     )
     assert np.abs(independent.X - shared.X).max() > 1e-6
     assert captured(shared, known)[0][0] > 0.9
+
+
+def test_minibatches_are_drawn_as_their_name_says():
+    rows = {how: _rows(CDFSG(), load("digits"), 20, 5, how) for how in MINIBATCHES}
+    assert {how: found.shape for how, found in rows.items()} == {
+        "independent": (89, 2, 20), "shared": (89, 1, 20), "consecutive": (44, 2, 20), "replacement": (89, 2, 20),
+    }  # fmt: skip
+    for stream in rows["independent"].transpose(1, 0, 2):
+        assert len(np.unique(stream)) == stream.size
+    assert len(np.unique(rows["consecutive"])) == rows["consecutive"].size  # no row twice, so theta and xi are disjoint
+    assert any(len(np.unique(minibatch)) < 20 for step in rows["replacement"] for minibatch in step)
+    assert _rows(Landing(), load("digits"), 20, 5, "consecutive").shape == (89, 1, 20)
+
+
+@pytest.mark.parametrize("how, share, steps", [("consecutive", 1, 44), ("replacement", 0.5, 44), ("shared", 0.25, 22)])
+def test_a_share_of_a_pass_has_that_share_of_its_steps(how, share, steps):
+    seen = []
+    go("CDFSG", dataset="digits", minibatches=how, share=share, callback=lambda step, _: seen.append(step))
+    assert seen == list(range(steps + 1))
 
 
 def test_a_singular_block_stops_its_lane_of_rsg_plus_and_not_the_others():

@@ -28,9 +28,7 @@ def rng():
 
 def start_of(solver, rng, dtype=np.float64):
     X0 = side_by_side(rng.standard_normal((LANES, N, P)).astype(dtype) / 3)
-    settings = {
-        name: np.repeat(np.array(STEPS[name], dtype=dtype), P).reshape(LANES, 1, P) for name in solver.settings
-    }
+    settings = {name: np.repeat(np.array(STEPS[name], dtype=dtype), P).reshape(LANES, 1, P) for name in solver.settings}
     first = rng.standard_normal((ROWS, N)).astype(dtype)
     return X0, first, solver.start(PROBLEM, X0.copy(order="K"), settings, first[None])
 

@@ -60,15 +60,17 @@ MUTANTS = {
         '"better" if (reproduced > reported) !=', ("tests/paper/results/test_verdicts.py", "-k", "judged"),
     ),
     "tolerance: that of the violation doubled": Mutant(
-        "data/paper/tolerances.toml", "tolerance = 0.05", "tolerance = 0.10",
+        "data/paper/tolerances.toml", "tolerance = 0.035", "tolerance = 0.07",
         ("tests/paper/test_published_records.py", "-k", "verdicts"),
     ),
     "selection: infeasible settings preferred": Mutant(
-        "cdfsg/paper/select.py", '(group["quality"] - group["fea"]', '(group["quality"] + group["fea"]',
+        "cdfsg/paper/select.py", '"quality - fea": (lambda cells: cells["quality"] - cells',
+        '"quality - fea": (lambda cells: cells["quality"] + cells',
         ("tests/paper/test_select.py",),
     ),
     "numerics: another post-processing without another version": Mutant(
-        "cdfsg/paper/compute.py", "else _minibatch_constraint(job, views, X)", "else metrics.constraint(K)",
+        "cdfsg/paper/compute.py", 'factors["_post"] = metrics.orthogonalise(tracker)',
+        'factors["_post"] = metrics.orthogonalise(metrics.constraint(K))',
         ("tests/paper/test_golden.py",),
     ),
 }  # fmt: skip
@@ -143,12 +145,12 @@ def test_a_planted_fault_is_noticed(copy, changed, name):
     assert noticed(copy, *mutant.tests)[0]
 
 
-@pytest.mark.parametrize("turn", range(4), ids=["runs", "curves", "betas", "ablations"])
+@pytest.mark.parametrize("turn", range(3), ids=["runs", "curves", "betas"])
 def test_a_published_number_that_is_wrong_by_a_thousandth_fails_where_the_sample_has_it(copy, changed, turn):
     """For each of the files in turn, the first day whose run ended well and takes but seconds."""
     experiment = EXPERIMENTS["ta:pcctimemn"]
     published = archive.runs_of(experiment)
-    for day in range(turn, 1000, 4):
+    for day in range(turn, 999, 3):
         suffix, block, rows = sample(experiment, published, day)
         if (rows["status"] == "done").all() and block.batch_size >= 100:
             break

@@ -17,7 +17,7 @@ from cdfsg.paper import archive, run
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.report import figures, notebooks, pages, site, summaries
-from cdfsg.paper.results import claims, reasons, reported, verdicts
+from cdfsg.paper.results import claims, conclusions, multiverse, reported, verdicts
 from cdfsg.paper.run import key_of, run_jobs
 from cdfsg.theory import statements
 from tests.paper.fakes import TINY, fake
@@ -89,12 +89,13 @@ def copied(tmp_path, monkeypatch):
     """The repository's data, figures and notebooks in a folder, and everything that reads them there."""
     for name, folder in {"paper": PAPER, "records": RECORDS, "figures": FIGURES, "notebooks": NOTEBOOKS}.items():
         shutil.copytree(folder, tmp_path / name)
-    for module in (reported, claims, data_table, cost):
+    for module in (reported, claims, multiverse, data_table, cost):
         monkeypatch.setattr(module, "PAPER", tmp_path / "paper")
-    for module in (cli, archive, verdicts, reasons, claims, cost, data_table, site):
+    for module in (cli, archive, verdicts, conclusions, claims, cost, data_table, site):
         monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
     monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
-    monkeypatch.setattr(summaries, "ROOT", tmp_path)
+    for module in (cli, summaries):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
     for module in (site, pages):
         monkeypatch.setattr(module, "FIGURES", tmp_path / "figures")
     for module in (site, notebooks):
@@ -114,8 +115,8 @@ def test_the_papers_numbers_are_refused_when_they_are_damaged(copied, tally):
     folder = copied / "paper"
     readers = {
         "tables.csv": lambda: reported.load_table("ta:pcctimemn"), "tolerances.toml": tolerances,
-        "claims.toml": claims.load_claims, "computation.csv": cost.load_printed_cost,
-        "datasets.csv": data_table.read_paper_table,
+        "claims.toml": claims.load_claims, "criterion.toml": multiverse.criterion,
+        "computation.csv": cost.load_printed_cost, "datasets.csv": data_table.read_paper_table,
         "statements.csv": lambda: statements.recorded(folder / "statements.csv"),
         "errata.toml": lambda: checksums.read(folder / "errata.toml"),
     }  # fmt: skip
@@ -127,7 +128,8 @@ def reader_of(name):
     """What the commands read a file of the published records with."""
     kinds = {file: kind for kind, file in data_table.FILES.items()}
     known = {
-        "verdicts.csv": verdicts.read, "reasons.csv": reasons.read, "claims.csv": claims.read,
+        "verdicts.csv": verdicts.read, "claims.csv": claims.read, "multiverse.csv": conclusions.specifications,
+        "multiverse-folds.csv": conclusions.folds, "multiverse-choices.csv": conclusions.choices,
         "exact.csv": lambda: archive.exact(EXPERIMENT),
         cost.MEMORY_NAME: cost.read_memory,
     }  # fmt: skip
@@ -138,9 +140,8 @@ def reader_of(name):
     for experiment in EXPERIMENTS.values():
         if name in (f"{experiment.name}.csv", f"{experiment.name}-curves.csv", archive.INDEX, archive.TIMES):
             return lambda: archive.runs_of(experiment)
-        for what in ("betas", "ablations"):
-            if name == f"{experiment.name}-{what}.csv":
-                return lambda: archive.more(experiment, what)
+        if name == f"{experiment.name}-betas.csv":
+            return lambda: archive.more(experiment, "betas")
     return lambda: checksums.read_csv(archive.RECORDS / name)
 
 

@@ -21,7 +21,7 @@ from cdfsg.paper.report.figures import (
     trace_bands,
     verdict_map,
 )
-from cdfsg.paper.results.verdicts import VERDICTS
+from cdfsg.paper.results.verdicts import COUNTED, VERDICTS
 
 
 @pytest.fixture(autouse=True)
@@ -69,9 +69,6 @@ def draw(folder):
 
 def files_of(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-# --- files -----------------------------------------------------------------------------------------------
 
 
 def test_the_same_numbers_give_the_same_bytes_in_another_process_at_another_time_and_style(tmp_path, monkeypatch):
@@ -137,9 +134,6 @@ def test_a_notebook_displays_the_picture_that_it_saves(tmp_path, monkeypatch):
     assert len(files_of(tmp_path)) == 2
 
 
-# --- plots -----------------------------------------------------------------------------------------------
-
-
 def test_a_band_has_the_median_and_the_range_of_the_traces_and_counts_what_diverged():
     runs = traces(ps=(2,))
     here = (runs["solver"] == "CDFSG") & (runs["samples"] == 1700)
@@ -169,8 +163,10 @@ def test_there_is_a_column_of_panels_per_p_with_a_line_per_series_that_has_numbe
     assert figure.axes[1].lines[0].get_ydata().tolist() == mine["median"].tolist()
 
 
-def test_every_verdict_has_a_colour_of_its_own():
-    assert set(VERDICT_COLOURS) == set(VERDICTS) and len(set(VERDICT_COLOURS.values())) == len(VERDICTS)
+def test_every_verdict_that_is_counted_has_a_colour_of_its_own():
+    assert set(VERDICT_COLOURS) == set(VERDICTS)
+    colours = [VERDICT_COLOURS[word] for word in COUNTED]
+    assert len(set(colours)) == len(colours) and not set(colours) & {VERDICT_COLOURS["derived"], VERDICT_COLOURS["n/a"]}
 
 
 def test_the_map_shows_both_numbers_of_each_cell_on_the_colour_of_its_verdict():

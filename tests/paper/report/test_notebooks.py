@@ -130,6 +130,7 @@ def test_a_notebook_that_jupyterlab_saved_is_read_as_the_one_that_was_stored(nam
     assert saved.read_bytes() != path.read_bytes()
     assert notebooks.read(saved) == notebooks.read(path)
 
+
 @pytest.mark.parametrize("text", ["{}", "[]", "{", '{"nbformat": 4, "nbformat_minor": 5, "cells": [CELL]}'])
 def test_a_file_that_is_no_notebook_is_refused_with_the_way_back(folder, text):
     (folder / "tale.ipynb").write_text(text.replace("CELL", '{"cell_type": "code", "source": "", "metadata": {}}'))

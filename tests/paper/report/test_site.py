@@ -14,8 +14,7 @@ import cdfsg
 from cdfsg import checksums
 from cdfsg.files import NOTEBOOKS, RECORDS
 from cdfsg.paper.report import pages, site
-from cdfsg.paper.results import reasons, verdicts
-from cdfsg.paper.results.reported import INAPPLICABLE
+from cdfsg.paper.results import conclusions, verdicts
 from cdfsg.theory import statements
 
 ADDED = "pages/added"
@@ -99,23 +98,17 @@ def test_every_table_of_the_paper_has_a_page_with_each_printed_number_beside_our
         assert shown == wanted and table in soup.text
 
 
-def test_the_reasons_of_every_number_that_differs_stand_on_its_tables_page(page, judged):
-    why = reasons.read()
-    assert set(why["table"]) <= set(judged["table"]) and len(why)
-    for table, name in pages.table_pages(judged).items():
-        mine, text = why[why["table"] == table], page(name).text
-        words = f"{len(mine)} numbers, of which {mine['reason'].eq(reasons.UNEXPLAINED).sum()} are unexplained"
-        assert (words in text) == bool(len(mine))
-        assert all(part in text for evidence in mine["evidence"] for part in evidence.split(" | "))
+def test_the_page_on_verdicts_counts_every_independent_number(page, judged):
+    tables = [table for table in page("pages/verdicts").select("article table") if table.th.text == "table"]
+    numbers = [int(row.select("td")[2].text) for table in tables for row in table.select("tbody tr")]
+    assert sum(numbers) == len(verdicts.counted(judged))
 
 
-def test_the_page_on_verdicts_counts_every_judged_number_and_every_reason(page, judged):
-    tables = [table for table in page("pages/verdicts").select("article table") if table.th.text in ("table", "solver")]
-    counted_of, differing_of = (
-        sum(int(row.select("td")[column].text) for row in table.select("tbody tr"))
-        for table, column in zip(sorted(tables, key=lambda table: table.th.text == "solver"), (2, 1), strict=True)
-    )
-    assert (counted_of, differing_of) == (len(verdicts.counted(judged)), len(reasons.read()))
+def test_the_report_and_every_open_question_with_its_answers_are_pages(page):
+    assert page("report").h1.text.startswith("[Re] Stochastic optimization")
+    asked, text = conclusions.questions(), page("questions").text
+    assert all(conclusions.CHOICES[name] in text for name in asked["choice"])
+    assert sum("(ours)" in row.text for row in page("questions").select("article tr")) == asked["choice"].nunique()
 
 
 def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erratum_with_what_refutes_it(page):
@@ -128,7 +121,7 @@ def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erra
 
 
 def test_the_front_page_counts_the_verdicts_of_every_table(page, judged):
-    counted = judged[(judged["quantity"] != "time_s") & (judged["flag"] != INAPPLICABLE)]
+    counted = verdicts.counted(judged)
     for table, name in pages.table_pages(judged).items():
         bars = [a.find_next_sibling("div") for a in page("index").select(f'.bars a[href="{name}.html"]')]
         totals = {}
@@ -144,7 +137,7 @@ def test_the_front_page_leads_from_every_claim_to_where_it_is_shown(page):
     for row in asserted.itertuples():
         link = front.find("a", href=f"claims.html#{pages.anchor(row.claim)}")
         section = shown.find(id=pages.anchor(row.claim)).find_parent("section") or shown
-        assert link.text == row.says and row.verdict in section.text
+        assert link.text == row.says and f"in ours, {row.holds} of {row.of}" in section.text
         assert all(place.partition(", ")[2] in section.text for place in row.where_not.split("; "))
 
 

@@ -1,9 +1,11 @@
 import pytest
 
+from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.protocols import OURS
 from cdfsg.paper.report import summaries
-from cdfsg.paper.results.reported import INAPPLICABLE
-from cdfsg.paper.results.verdicts import VERDICTS, attainability, verdicts
+from cdfsg.paper.results import conclusions
+from cdfsg.paper.results.verdicts import VERDICTS, attainability, chance, counted, verdicts
 from tests.paper.results.test_verdicts import runs_of
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
@@ -14,39 +16,56 @@ def complete():
     return runs_of()
 
 
-def test_the_summary_says_how_many_numbers_match_and_how_many_rows_are_attained(complete):
+@pytest.fixture
+def alone(complete, monkeypatch):
+    """The only experiment with records."""
+    monkeypatch.setattr(archive, "exists", lambda experiment: experiment is EXPERIMENT)
+    monkeypatch.setattr(archive, "runs_of", lambda experiment: complete)
+
+
+def test_the_summary_says_how_many_numbers_match_beside_what_chance_gives(complete):
     table = verdicts(EXPERIMENT, complete)
-    ours = table[table["solver"].isin(["CDFSG", "CDFSG-Ada"]) & (table["quantity"] != "time_s")]
-    good = int(ours["verdict"].isin(["match", "better"]).sum())
-    said = summaries.summary(EXPERIMENT, table, complete)
-    assert f"{good} of 80 match or better" in said and "ta:pcctimemn: 136 printed numbers, 56 dashes" in said
-    attained = attainability(EXPERIMENT, complete)["attainable"].sum()
-    assert f"a grid point attains: {attained} of 16" in said
+    ours = counted(table[table["solver"].isin(OURS)])
+    said, (mean, most) = summaries.summary(EXPERIMENT, table, complete), chance(ours)
+    assert f"{len(ours)} independent numbers" in said and len(ours) == 4 * 2 * 2 * 3
+    assert f"{(ours['verdict'] == 'match').sum()} match" in said
+    assert f"{mean:.1f} match on average, at most {most:.0f} in 95 %" in said
+    attained = attainability(EXPERIMENT, complete)
+    assert f"gives: {attained['attainable'].sum()} of 16; of permuted rows {attained['by_chance'].sum():.1f}" in said
 
 
-
-def test_the_table_by_solver_counts_every_judged_number_once(complete):
+def test_the_table_by_solver_counts_every_independent_number_once(complete):
     table = verdicts(EXPERIMENT, complete)
     lines = summaries.verdicts_by_solver(table).splitlines()
     assert lines[0].startswith("| table | solver | numbers | match |") and len(lines) == 2 + 4
     for line in lines[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        rows = table[(table["solver"] == cells[1]) & (table["quantity"] != "time_s")]
-        rows = rows[rows["flag"] != INAPPLICABLE]
+        rows = counted(table[table["solver"] == cells[1]])
         assert cells[0] == "ta:pcctimemn" and int(cells[2]) == len(rows)
-        expected = [int((rows["verdict"] == word).sum()) for word in VERDICTS]
-        assert [int(cell or 0) for cell in cells[3:]] == expected
+        assert [int(cell or 0) for cell in cells[3:]] == [int((rows["verdict"] == word).sum()) for word in VERDICTS]
 
 
-def test_the_overview_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete):
+def test_the_counts_by_data_set_and_the_endpoints_are_of_the_independent_numbers_of_our_algorithms(complete, alone):
+    judged = verdicts(EXPERIMENT, complete)
+    ours = counted(judged[judged["solver"].isin(OURS)])
+    numbers, ends = conclusions.by_dataset(judged), conclusions.endpoints(judged)
+    assert list(numbers["dataset"]) == ["mnist", ""] and set(numbers["numbers"]) == {48}
+    words = ["match", "better", "worse", "beyond-the-optimum", "no result"]
+    assert numbers[words].sum(axis=1).tolist() == [48, 48]
+    assert ends["replication"]["count"] == (ours["verdict"] == "match").sum() and ends["replication"]["of"] == 48
+    assert ends["accuracy"]["of"] == 8  # the places of CDFSG-Ada; in these runs nobody is ahead
+    assert ends["accuracy"]["count"] == ends["accuracy"]["against"] == 0
+    assert ends["post-processing"] == {"count": 0, "of": 16, "paper": 16}
+
+
+def test_a_text_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete, alone):
     monkeypatch.setattr(summaries, "ROOT", tmp_path)
     begin, end = summaries.marks("numbers")
     (tmp_path / "README.md").write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
-    table = verdicts(EXPERIMENT, complete)
+    text = summaries.overview(conclusions.by_dataset(verdicts(EXPERIMENT, complete)))
     for _ in range(2):
-        summaries.write_into_readme("numbers", summaries.overview(table))
-        expected = f"before\n{begin}\n{summaries.overview(table)}\n{end}\nafter\n"
-        assert (tmp_path / "README.md").read_text(encoding="utf-8") == expected
+        summaries.write_into_readme("numbers", text)
+        assert (tmp_path / "README.md").read_text(encoding="utf-8") == f"before\n{begin}\n{text}\n{end}\nafter\n"
 
 
 def test_a_readme_without_the_marks_is_refused_with_the_lines_to_put_back(tmp_path, monkeypatch):
