@@ -145,10 +145,10 @@ def confirm(
     experiments: Iterable[Experiment], protocol: Protocol, variant: pd.Series, targets: pd.DataFrame,
     folder: Path, workers: Workers,
 ) -> Array:  # fmt: skip
-    """A variant's numbers from ten runs at the points that its rule selects by all tuning runs: (rows, quantities)."""
+    """A variant's numbers from ten runs at the points that its rule selects in the screening: (rows, quantities)."""
     parts = []
     for experiment in experiments:
-        selected = select(run_jobs(jobs(experiment, protocol, TUNING_SEEDS), folder, workers), variant["rule"])
+        selected = select(run_jobs(jobs(experiment, protocol, SCREENING_SEEDS), folder, workers), variant["rule"])
         runs = run_jobs(jobs(experiment, protocol, REPORTED_SEEDS, selected), folder, workers)
         parts.append(at_points(experiment, runs, selected).assign(table=experiment.table))
     numbers = pd.concat(parts).assign(protocol=variant["protocol"], rule=variant["rule"])

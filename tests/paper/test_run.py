@@ -54,7 +54,8 @@ def test_a_job_gives_one_row_per_run_and_setting_with_what_identifies_it():
     assert set(frame["samples"]) == {1700} and set(frame["status"]) == {"done"}
     assert frame[["eta", "omega"]].isna().all(axis=None) and frame["pcc"].is_unique
     alone = pd.concat([compute(replace(JOB, seeds=(seed,))) for seed in JOB.seeds], ignore_index=True)
-    np.testing.assert_allclose(frame[list(NUMBERS)], alone[list(NUMBERS)], rtol=1e-4, atol=1e-12)  # each run on its own order
+    # Each run has its own order.
+    np.testing.assert_allclose(frame[list(NUMBERS)], alone[list(NUMBERS)], rtol=1e-4, atol=1e-12)
 
 
 @pytest.mark.parametrize("solver, setting", [("CDFSG", (0.5, 50.0)), ("Landing", (50.0, 2.0))])
