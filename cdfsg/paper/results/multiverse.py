@@ -122,6 +122,7 @@ def held_out(
     cap, blocks, first = criterion()["cap"], _Blocks.of(targets, left_out), first_of(table)
     apart = [np.abs(_own(gaps(values[:, rows], targets.iloc[rows]))) for rows in blocks.rows]
     misfit = np.stack([_misfit(gap, cap).mean(axis=-1) for gap in apart])
+    misfit[:, np.isnan(values).all(axis=(1, 2))] = np.nan  # a variant that was not run
     by_group, names = blocks.of_groups(misfit), list(dict.fromkeys(blocks.groups))
     rows = []
     for n, name in enumerate(names):
@@ -151,16 +152,19 @@ def beats_first(screened: Search, confirmed: Search) -> bool:
 def leading(
     table: pd.DataFrame, values: Array, targets: pd.DataFrame, count: int, searches: Sequence[Search]
 ) -> list[int]:
-    """The variants to be confirmed: the first, those chosen in any fold, and the best ones up to `count` in all."""
+    """The variants to be confirmed: the first, those chosen in the folds of each search in turn, and the best ones.
+
+    There are `count` in all; those that differ in what costs no run count as one.
+    """
     _, misfit = by_table(values, targets)
-    chosen = dict.fromkeys([first_of(table), *(int(n) for found in searches for n in found.folds["chosen"])])
-    taken = set(table["protocol"].iloc[list(chosen)])
-    for n in misfit.mean(axis=1).argsort():
-        if len(chosen) > count:
-            break
-        if table["protocol"].iloc[n] not in taken:  # one variant of a protocol is enough
-            chosen[int(n)] = None
-            taken.add(table["protocol"].iloc[n])
+    folds = (int(n) for found in searches for n in found.folds["chosen"])
+    chosen: dict[int, None] = {}
+    runs: set[tuple[int, str]] = set()
+    for n in (first_of(table), *folds, *map(int, misfit.mean(axis=1).argsort())):
+        key = int(table["protocol"].iloc[n]), str(table["rule"].iloc[n])
+        if key in runs or len(runs) < count:
+            chosen[n] = None
+            runs.add(key)
     return list(chosen)
 
 
