@@ -17,7 +17,7 @@ from cdfsg import checksums
 from cdfsg.datasets import Provenance, Views
 from cdfsg.files import RECORDS
 from cdfsg.merits import Identity
-from cdfsg.paper.protocols import REPORTED_ORDER, REPORTED_STARTS
+from cdfsg.paper.protocols import REPORTED_SEEDS
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.engine import RunResult, initial_points, run
@@ -65,11 +65,11 @@ def run_lanes(
 ) -> RunResult:
     """Run a solver with the identity merit: a lane per setting, from the initial points in turn."""
     kind = SOLVERS[solver]()
-    starts = [REPORTED_STARTS[number * len(REPORTED_STARTS) // len(settings)] for number in range(len(settings))]
+    starts = [REPORTED_SEEDS[number * len(REPORTED_SEEDS) // len(settings)][1] for number in range(len(settings))]
     X0 = initial_points(kind, views.n_features, p, starts)
     named = dict(zip(kind.settings, np.array(settings).T, strict=True))
     problem = SampledGCCA(views.sizes, Identity())
-    return run(kind, problem, views, X0, named, batch_size, REPORTED_ORDER, **options)
+    return run(kind, problem, views, X0, named, batch_size, REPORTED_SEEDS[0][0], **options)
 
 
 def say(words: str) -> None:

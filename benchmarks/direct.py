@@ -20,7 +20,7 @@ import numpy as np
 from cdfsg.datasets import Views
 from cdfsg.linalg import Array
 from cdfsg.paper.compute import views_of
-from cdfsg.paper.protocols import GRID, REPORTED_ORDER, REPORTED_STARTS
+from cdfsg.paper.protocols import GRID, REPORTED_SEEDS
 from cdfsg.penalty import dissolving_factor, multiplier
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
@@ -83,8 +83,8 @@ def dense_run(
 def direct_form(name: str, views: Views, steps: int, dtype: type) -> tuple[Array, float]:
     """One lane of the direct form."""
     solver = SOLVERS[name]()
-    X0 = initial_points(solver, views.n_features, P, REPORTED_STARTS[:1])[0]
-    return dense_run(solver, views, X0, *SETTINGS[name], BATCH_SIZE, REPORTED_ORDER, dtype, steps)
+    X0 = initial_points(solver, views.n_features, P, (1,))[0]
+    return dense_run(solver, views, X0, *SETTINGS[name], BATCH_SIZE, 1, dtype, steps)
 
 
 def lane_steps(result: RunResult) -> int:
@@ -115,10 +115,10 @@ def measure(solver: str, dataset: str) -> list[dict[str, object]]:
         if alone.stopped_at[0] >= 0:
             raise RuntimeError(f"{solver} diverged on {dataset} at {SETTINGS[solver]}; take shorter steps")
         times[1].append(alone.seconds / alone.steps)
-        block = common.run_lanes(solver, [*GRID] * len(REPORTED_STARTS), part, BATCH_SIZE, P)
+        block = common.run_lanes(solver, [*GRID] * len(REPORTED_SEEDS), part, BATCH_SIZE, P)
         times[len(block.stopped_at)].append(block.seconds / lane_steps(block))
     rows, pass_steps = [], views.n_samples // BATCH_SIZE
-    for dtype, count in product(DTYPES, (1, len(REPORTED_STARTS) * len(GRID))):
+    for dtype, count in product(DTYPES, (1, len(REPORTED_SEEDS) * len(GRID))):
         ratios = [slow / fast for slow, fast in zip(times[dtype], times[count], strict=True)]
         ratio, slow, fast = map(statistics.median, (ratios, times[dtype], times[count]))
         common.say(f"{dataset} {solver} {dtype}, {count} lanes: {ratio:.0f} times as fast")
