@@ -75,9 +75,8 @@ def test_with_permuted_rows_no_protocol_beats_the_null(screened, printed):
 
 
 def test_a_number_that_we_lack_counts_as_the_worst_misfit(printed):
-    table = pd.DataFrame([{"protocol": 0, "rule": FIRST.rule, "norm": FIRST.norm, "pcc": FIRST.pcc}])
-    found = scoring.search(table, np.full((1, len(printed), 3), np.nan), printed)
-    assert found.score == scoring.criterion()["cap"]
+    _, misfit = scoring.by_table(np.full((1, len(printed), 3), np.nan), printed)
+    assert (misfit == scoring.criterion()["cap"]).all()
 
 
 def test_competitors_and_dashes_never_enter_the_score():
