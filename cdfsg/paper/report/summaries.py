@@ -119,7 +119,8 @@ def _named(ends: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 def report(asserted: pd.DataFrame, numbers: pd.DataFrame, ends: dict[str, dict[str, Any]]) -> str:
     """The report in ReScience C's form, every figure of it from the records."""
     folds, table = conclusions.folds(), conclusions.specifications()
-    mean = folds[(folds["by"] == "table") & (folds["left_out"] == "mean")].set_index("runs")
+    means = folds[folds["left_out"] == "mean"]
+    mean, by_dataset = means[means["by"] == "table"].set_index("runs"), means[means["by"] == "dataset"]
     runs = pd.concat([archive.runs_of(e) for e in EXPERIMENTS.values() if archive.exists(e)])
     timed = runs.drop_duplicates(["key", "order", "start"])
     columns = {"by": "left out by", "runs": "runs", "left_out": "left out", "chosen": "chosen", "misfit": "misfit",
@@ -131,8 +132,10 @@ def report(asserted: pd.DataFrame, numbers: pd.DataFrame, ends: dict[str, dict[s
         "report.md", total=numbers.iloc[-1], table=overview(numbers), **_named(ends),
         failing=[claim for claim in said if claim["holds"] < claim["of"] and claim["claim"] != "post-processing"],
         holding=[claim for claim in said if claim["holds"] == claim["of"]],
-        best=float(conclusions.adopted_row(table)["misfit"]), null=float(mean.loc["screening", "null_median"]),
-        cap=criterion()["cap"], permutations=criterion()["permutations"], tried=table["protocol"].nunique(),
+        used=float(conclusions.adopted_row(table)["misfit"]), best=float(table["misfit"].min()), variants=len(table),
+        chosen=float(mean.loc["screening", "misfit"]), null=float(mean.loc["screening", "null_median"]),
+        by_dataset=float(by_dataset["level"].iloc[0]), wanted=criterion(), cap=criterion()["cap"],
+        permutations=criterion()["permutations"], tried=table["protocol"].nunique(),
         confirmed=int(table["misfit_of_ten"].notna().sum()), adoption=conclusions.beats_first(),
         adopted=describe(ADOPTED), rule=ADOPTED.rule, folds=render("table.md", table=shown),
         questions=questions(), minutes=timed["seconds"].sum() / 60, runs=len(runs),

@@ -263,7 +263,7 @@ def value_of(protocol: Protocol, name: str) -> str:
     if name == "scales":
         return " ".join(f"{dataset} x {factor:g}" for dataset, factor in value) or "1"
     if isinstance(value, tuple):
-        return " ".join(f"{key}={part}" for key, part in value) or "as published"
+        return " ".join(f"{key}={part}" for key, part in value) or "eta1=0.9 eta2=0.999 epsilon=1e-08"
     return str(value)
 
 
