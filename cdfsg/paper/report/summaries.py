@@ -15,6 +15,8 @@ from cdfsg.paper.results import conclusions
 from cdfsg.paper.results.multiverse import criterion, describe
 from cdfsg.paper.results.reported import load_table
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, chance, counted
+from cdfsg.theory.statement import OURS as OURS_OF_THEORY
+from cdfsg.theory.statement import PRINTED
 from cdfsg.theory.statement import VERDICTS as VERDICTS_OF_THEORY
 from cdfsg.theory.statements import Recorded
 
@@ -94,7 +96,8 @@ def claims_table(asserted: pd.DataFrame, who: str) -> str:
 
 def answer(numbers: pd.DataFrame, ends: dict[str, dict[str, Any]], rows: Iterable[Recorded]) -> str:
     """Three sentences: what is not reproduced, what is, and how the theory stands."""
-    return render("answer.md", total=numbers.iloc[-1], words=[row.verdict for row in rows], **_named(ends))
+    words = [row.verdict for row in rows if row.source == PRINTED]
+    return render("answer.md", total=numbers.iloc[-1], words=words, **_named(ends))
 
 
 def endpoints(ends: dict[str, dict[str, Any]]) -> str:
@@ -157,9 +160,12 @@ def questions(level: int = 3) -> str:
 
 
 def theory(rows: Iterable[Recorded]) -> str:
-    """Number of statements per verdict, as Markdown."""
-    words = [row.verdict for row in rows]
-    return "\n".join(f"* {words.count(verdict)} of {len(words)}: {verdict}" for verdict in VERDICTS_OF_THEORY)
+    """Number of statements per verdict as Markdown, the printed ones apart from our readings."""
+    rows, found = list(rows), []
+    for source, whose in ((PRINTED, "printed in Sections 2 to 4"), (OURS_OF_THEORY, "our readings of Section 5")):
+        words = [row.verdict for row in rows if row.source == source]
+        found.append({"statements": whose, "number": len(words), **{v: words.count(v) for v in VERDICTS_OF_THEORY}})
+    return render("table.md", table=pd.DataFrame(found))
 
 
 def marks(name: str) -> tuple[str, str]:
