@@ -97,7 +97,10 @@ def claims_table(asserted: pd.DataFrame, who: str) -> str:
 def answer(numbers: pd.DataFrame, ends: dict[str, dict[str, Any]], rows: Iterable[Recorded]) -> str:
     """Three sentences: what is not reproduced, what is, and how the theory stands."""
     words = [row.verdict for row in rows if row.source == PRINTED]
-    return render("answer.md", total=numbers.iloc[-1], words=words, **_named(ends))
+    return render(
+        "answer.md", total=numbers.iloc[-1], words=words, tried=conclusions.specifications()["protocol"].nunique(),
+        adoption=conclusions.beats_first(), **_named(ends),
+    )  # fmt: skip
 
 
 def endpoints(ends: dict[str, dict[str, Any]]) -> str:
