@@ -88,6 +88,7 @@ def claims_table(asserted: pd.DataFrame, who: str) -> str:
                 "the paper says" if who == "paper" else "we ask": claim.says,
                 "in its numbers": f"{claim.paper_holds} of {claim.paper_of}" if claim.paper_of else "",
                 "in ours": f"{claim.holds} of {claim.of}", "beyond the 95 % interval": beyond,
+                "no result": claim.no_result,
             }
         )  # fmt: skip
     table = pd.DataFrame(rows)
@@ -95,20 +96,25 @@ def claims_table(asserted: pd.DataFrame, who: str) -> str:
 
 
 def answer(numbers: pd.DataFrame, ends: dict[str, dict[str, Any]], rows: Iterable[Recorded]) -> str:
-    """Three sentences: what is not reproduced, what is, and how the theory stands."""
-    words = [row.verdict for row in rows if row.source == PRINTED]
+    """What is not reproduced, what is, and how the theory stands, in three short paragraphs."""
+    parts = numbers[numbers["dataset"] != ""].assign(name=numbers["dataset"].map(NAMES))
     return render(
-        "answer.md", total=numbers.iloc[-1], words=words, tried=conclusions.specifications()["protocol"].nunique(),
-        adoption=conclusions.beats_first(), **_named(ends),
+        "answer.md", total=numbers.iloc[-1], parts=parts.to_dict("records"),
+        words=[row.verdict for row in rows if row.source == PRINTED],
+        tried=conclusions.specifications()["protocol"].nunique(), adoption=conclusions.beats_first(), **_named(ends),
     )  # fmt: skip
 
 
 def endpoints(ends: dict[str, dict[str, Any]]) -> str:
     """The primary endpoints as Markdown."""
     words = {
-        "replication": ("numbers of CDFSG and CDFSG-Ada that match", "{chance:.0f} by chance, at most {chance_95:.0f}"),
-        "accuracy": ("places where CDFSG-Ada is clearly more accurate than Landing", "{against} the other way"),
-        "post-processing": ("rows of CDFSG and CDFSG-Ada where Fea* is below Fea", "{paper} in the paper"),
+        "replication": (
+            "numbers of CDFSG and CDFSG-Ada that match", "of permuted rows {chance:.0f}, at most {chance_95:.0f}"
+        ),
+        "accuracy": ("places where CDFSG-Ada is clearly more accurate than untuned Landing", "{against} the other way"),
+        "post-processing": (
+            "rows of CDFSG and CDFSG-Ada where Fea* is below Fea", "{with_result} with a result; {paper} in the paper"
+        ),
     }
     rows = [
         {"endpoint": what, "count": "{count} of {of}".format(**ends[name]), "beside it": beside.format(**ends[name])}
@@ -129,14 +135,16 @@ def report(asserted: pd.DataFrame, numbers: pd.DataFrame, ends: dict[str, dict[s
     mean, by_dataset = means[means["by"] == "table"].set_index("runs"), means[means["by"] == "dataset"]
     runs = pd.concat([archive.runs_of(e) for e in EXPERIMENTS.values() if archive.exists(e)])
     timed = runs.drop_duplicates(["key", "order", "start"])
-    columns = {"by": "left out by", "runs": "runs", "left_out": "left out", "chosen": "chosen", "misfit": "misfit",
-               "first": "first protocol", "null_median": "permuted", "level": "level",
+    columns = {"by": "left out by", "runs": "runs", "left_out": "left out", "chosen": "chosen", "rule": "rule",
+               "norm": "norm", "pcc": "PCC", "misfit": "misfit",
+               "first": "first protocol", "null_median": "permuted (median)", "level": "level",
                "matches": "matches"}  # fmt: skip
     shown = folds[list(columns)].rename(columns=columns).map(_short)
     said = asserted[asserted["who"] == "paper"].to_dict("records")
     return render(
         "report.md", total=numbers.iloc[-1], table=overview(numbers), **_named(ends),
-        failing=[claim for claim in said if claim["holds"] < claim["of"] and claim["claim"] != "post-processing"],
+        failing=[claim for claim in said if claim["holds"] < claim["of"] / 2],
+        partly=[claim for claim in said if claim["of"] / 2 <= claim["holds"] < claim["of"]],
         holding=[claim for claim in said if claim["holds"] == claim["of"]],
         used=float(conclusions.adopted_row(table)["misfit"]), best=float(table["misfit"].min()), variants=len(table),
         chosen=float(mean.loc["screening", "misfit"]), null=float(mean.loc["screening", "null_median"]),

@@ -24,8 +24,7 @@ CHOICES = {
     "share": "How many steps are one pass, N / l or N / (2 l)?",
     "tracking": "Which step sizes does \"alpha_k = s1 b_k = s2\" mean?",
     "constants": "What are epsilon, eta1 and eta2 of CDFSG-Ada?",
-    "mu": "What is the threshold of the Huber merit?",
-    "pairs": "Does f sum over all i != j, or over i < j?",
+    "huber": "What is the threshold mu of the Huber merit, and does f sum over all i != j, or over i < j?",
     "rule": "Which of the 18 grid points is reported, and is it one per row?",
     "norm": "Which norm is Fea?",
     "pcc": "Is PCC the sum of canonical correlations, or of those of the paired columns?",
@@ -81,6 +80,7 @@ def endpoints(judged: pd.DataFrame) -> dict[str, dict[str, Any]]:
         "accuracy": {"count": sum(bool(holds and clear) for holds, clear in instances), "of": len(instances),
                      "against": sum(bool(not holds and clear) for holds, clear in instances)},
         "post-processing": {"count": int(lower["reproduced"].sum()), "of": len(wide),
+                            "with_result": int(wide["reproduced", "fea"].notna().sum()),
                             "paper": int(lower["reported"].sum())},
     }  # fmt: skip
 
@@ -96,8 +96,9 @@ def choices() -> pd.DataFrame:
 
 
 def specifications() -> pd.DataFrame:
-    """The published scores of every variant, the best first."""
-    return checksums.read_csv(RECORDS / "multiverse.csv", REMEDY)
+    """The published scores of every variant, the best first; mu and the pairs of views were varied together."""
+    table = checksums.read_csv(RECORDS / "multiverse.csv", REMEDY)
+    return table.assign(huber="mu = " + table["mu"].astype(str) + ", " + table["pairs"])
 
 
 def questions() -> pd.DataFrame:

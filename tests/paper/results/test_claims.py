@@ -42,7 +42,7 @@ def runs(complete, curves, monkeypatch):
 
 
 def failing(instances):
-    return [place for place, holds, _ in instances if not holds]
+    return [place for place, holds, _ in instances if holds is False]
 
 
 def shown_by(name, claim, runs):
@@ -72,21 +72,24 @@ def test_at_equal_samples_the_runs_of_half_a_pass_are_compared(runs):
     assert not failing(shown_by("more_accurate", AGAINST, runs))
 
 
-def test_a_diverged_competitor_is_beaten_and_a_diverged_run_of_ours_beats_nobody(runs):
-    lost = at(runs, **HERE, solver="Landing", variant="fixed")
-    runs.loc[lost, ["status", "pcc", "fea"]] = "diverged", np.nan, np.nan
-    assert not failing(shown_by("more_accurate", AGAINST, runs))
-    runs.loc[at(runs, **OWN), ["status", "pcc", "fea"]] = "diverged", np.nan, np.nan
-    assert len(failing(shown_by("more_accurate", AGAINST, runs))) == 1
+def without(instances):
+    return [place for place, holds, _ in instances if holds is None]
 
 
-def test_a_place_without_an_eligible_grid_point_of_ours_is_a_case_in_which_a_claim_does_not_hold(runs):
+def test_a_place_where_one_side_has_no_number_is_no_case(runs):
+    runs.loc[at(runs, **HERE, solver="Landing", variant="fixed"), ["status", "pcc", "fea"]] = "diverged", np.nan, np.nan
+    found = shown_by("more_accurate", AGAINST, runs)
+    here = [f"mnist-identity, l = 100, p = 10, {solver} / Landing fixed" for solver in ("CDFSG", "CDFSG-Ada")]
+    assert without(found) == here and not failing(found) and len(found) == 16
+
+
+def test_a_place_without_an_eligible_grid_point_of_ours_is_no_case_and_breaks_the_robustness(runs):
     runs = runs[~at(runs, batch_size=100, p=10, role="tuning", solver="CDFSG")]  # nothing to select from
     here = "mnist-identity, l = 100, p = 10, CDFSG"
     runs["fea_post"] = 0.05
     for test in ("more_accurate", "more_feasible"):
-        assert failing(shown_by(test, AGAINST, runs)) == [f"{here} / Landing fixed"]
-    assert failing(shown_by("post_processing_helps", {"loss": 0.03}, runs)) == [here]
+        assert without(shown_by(test, AGAINST, runs)) == [f"{here} / Landing fixed"]
+    assert without(shown_by("post_processing_helps", {"loss": 0.03}, runs)) == [here]
     assert failing(shown_by("robust_to_batch_size", {"loss": 0.09}, runs)) == ["mnist-identity, p = 10, CDFSG"]
 
 
@@ -146,7 +149,7 @@ def test_a_curve_is_sooner_if_it_reaches_the_others_end_and_returns_if_it_was_aw
     ada = at(together, solver="CDFSG-Ada", samples=100, p=5)
     together.loc[ada, ["quality", "fea"]] = 0.95, 0.6
     assert failing(shown_by("reaches_sooner", {}, runs)) == ["mnist-identity, p = 10"]
-    returned = shown_by("leaves_and_returns", {"above": 0.5, "below": 1 / 6}, runs)
+    returned = shown_by("comes_near", {"above": 0.5, "below": 1 / 6}, runs)
     assert [place for place, holds, _ in returned if holds] == ["mnist-identity, p = 5, CDFSG-Ada"]
     assert len(returned) == 4
 
