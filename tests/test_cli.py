@@ -67,8 +67,10 @@ def searched(folders):
     starts, score = [ADOPTED.start, "else"], {"misfit": 1.5, "matches": 20}
     own = {"protocol": [describe(ADOPTED), "start=else"], "rule": ADOPTED.rule, "misfit_of_ten": 1.5}
     null = {"first": 1.75, "null_median": 1.6, "level": 0.01, "gain_level": 0.02}
-    fold = {"by": "table", "runs": ["screening", "ten"], "left_out": "mean", "chosen": ""}
-    tried, folds = pd.DataFrame({**own, **score, "start": starts}), pd.DataFrame({**fold, **score, **null})
+    fold = {"by": "table", "runs": ["screening", "ten"], "left_out": "mean", "chosen": "",
+            "rule": "", "norm": "", "pcc": ""}  # fmt: skip
+    tried, by_table = pd.DataFrame({**own, **score, "start": starts}), pd.DataFrame({**fold, **score, **null})
+    folds = pd.concat([by_table, by_table.assign(by="dataset")])
     weights = pd.DataFrame({"choice": "start", "value": starts, "weight": [0.75, 0.25]})
     for name, table in {"": tried, "-choices": weights, "-folds": folds}.items():
         checksums.write(folders / "records" / f"multiverse{name}.csv", table.to_csv(index=False))

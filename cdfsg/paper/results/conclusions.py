@@ -98,7 +98,7 @@ def choices() -> pd.DataFrame:
 def specifications() -> pd.DataFrame:
     """The published scores of every variant, the best first; mu and the pairs of views were varied together."""
     table = checksums.read_csv(RECORDS / "multiverse.csv", REMEDY)
-    return table.assign(huber="mu = " + table["mu"].astype(str) + ", " + table["pairs"])
+    return table.assign(huber="mu = " + table["mu"].astype(str) + ", " + table["pairs"]) if "mu" in table else table
 
 
 def questions() -> pd.DataFrame:

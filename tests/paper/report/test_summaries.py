@@ -55,7 +55,7 @@ def test_the_counts_by_data_set_and_the_endpoints_are_of_the_independent_numbers
     assert ends["replication"]["count"] == (ours["verdict"] == "match").sum() and ends["replication"]["of"] == 48
     assert ends["accuracy"]["of"] == 8  # the places of CDFSG-Ada; in these runs nobody is ahead
     assert ends["accuracy"]["count"] == ends["accuracy"]["against"] == 0
-    assert ends["post-processing"] == {"count": 0, "of": 16, "paper": 16}
+    assert ends["post-processing"] == {"count": 0, "of": 16, "paper": 16, "with_result": 16}
 
 
 def test_a_text_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete, alone):
