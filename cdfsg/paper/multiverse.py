@@ -52,7 +52,8 @@ HUBER: tuple[dict[str, Any], ...] = ({"mu": MU, "pairs": "ordered"}, {"mu": 0.1,
 
 def scales(factor: float, nmnist: float) -> dict[str, Any]:
     """Factors on the data: 1 for pixels and labels in [0, 1], 2 for [-1, 1], with one of its own for n-MNIST."""
-    return {"scales": (("mediamill", factor), ("mnist", factor), ("nmnist", nmnist))}
+    factors = (("mediamill", factor), ("mnist", factor), ("nmnist", nmnist))
+    return {"scales": tuple(pair for pair in factors if pair[1] != 1)}
 
 
 SCALES = (scales(1, 1), scales(1, 0.5), scales(2, 1), scales(2, 0.5))
@@ -78,7 +79,7 @@ def protocols() -> list[Protocol]:
     """Every protocol that needs runs of its own, the first one first."""
     crossed = [replace(FIRST, **_merged(parts)) for parts in product(*CORE)]
     single = [replace(anchor, **change) for anchor in ANCHORS for change in SINGLE]
-    return list(dict.fromkeys([*(replace(p, scales=_plain(p.scales)) for p in (FIRST, *crossed, *single))]))
+    return list(dict.fromkeys((FIRST, *crossed, *single)))
 
 
 def tour(experiments: Sequence[Experiment], folder: Path, workers: Workers, records: Path) -> bool:
@@ -176,7 +177,3 @@ def at_points(experiment: Experiment, runs: pd.DataFrame, selected: Mapping[Any,
 
 def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: value for part in parts for name, value in part.items()}
-
-
-def _plain(factors: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
-    return tuple((name, factor) for name, factor in factors if factor != 1)

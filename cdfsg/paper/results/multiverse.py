@@ -82,13 +82,8 @@ def variants(numbers: pd.DataFrame, targets: pd.DataFrame) -> tuple[pd.DataFrame
 
 
 def gaps(values: Array, targets: pd.DataFrame) -> Array:
-    """Differences to every printed row of the same block in tolerances: (variants, our rows, printed rows, quantities).
-
-    NaN, where one of the two has no number or the rows are not of one block.
-    """
-    printed = targets[list(QUANTITIES)].to_numpy()
-    tolerances = targets[[f"{name}_tolerance" for name in QUANTITIES]].to_numpy()
-    return (values[:, :, None, :] - printed) / tolerances
+    """Differences of values (..., rows, quantities) to the printed rows in tolerances; NaN where there is no number."""
+    return (values - targets[list(QUANTITIES)].to_numpy()) / _tolerances(targets)
 
 
 def search(table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: str = "table", seed: int = 1) -> Search:
@@ -102,7 +97,8 @@ def search(table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: 
         Printed numbers with their tolerances; `left_out` names the column of the groups, "table" or "dataset".
     """
     rule, blocks = criterion(), _Blocks.of(targets, left_out)
-    pairs = [_misfit(gaps(values[:, rows], targets.iloc[rows]), rule["cap"]) for rows in blocks.rows]
+    # Each of our rows against each printed row of its block: (variants, our rows, printed rows).
+    pairs = [_misfit(gaps(values[:, rows, None], targets.iloc[rows]), rule["cap"]) for rows in blocks.rows]
     chosen, _ = blocks.leave_out(np.stack([pair.diagonal(axis1=1, axis2=2).mean(axis=-1) for pair in pairs]))
     rng, null = np.random.default_rng(seed), []
     for _ in range(rule["permutations"]):
@@ -119,20 +115,18 @@ def held_out(
 ) -> Search:
     """What the variants chosen without a group give on it, by the numbers in `values`."""
     chosen = list(chosen)
-    cap, blocks, first = criterion()["cap"], _Blocks.of(targets, left_out), first_of(table)
-    apart = [np.abs(_own(gaps(values[:, rows], targets.iloc[rows]))) for rows in blocks.rows]
-    misfit = np.stack([_misfit(gap, cap).mean(axis=-1) for gap in apart])
+    blocks, first, matched = _Blocks.of(targets, left_out), first_of(table), _matched(values, targets)
+    misfit = _of_blocks(values, targets, blocks)
     misfit[:, np.isnan(values).all(axis=(1, 2))] = np.nan  # a variant that was not run
     by_group, names = blocks.of_groups(misfit), list(dict.fromkeys(blocks.groups))
     rows = []
     for n, name in enumerate(names):
-        mine = [gap for gap, group in zip(apart, blocks.groups, strict=True) if group == name]
+        mine = matched[chosen[n], targets[left_out] == name]
         rows.append(
             {
                 "left_out": name, "chosen": int(chosen[n]), "misfit": by_group[chosen[n], n],
                 "first": by_group[first, n],
-                "matches": sum(int((gap[chosen[n]] <= 1 + 1e-9).sum()) for gap in mine),
-                "numbers": sum(gap[0].size for gap in mine),
+                "matches": int(mine.sum()), "numbers": mine.size,
             }
         )  # fmt: skip
     gains = [misfit[b, first] - misfit[b, chosen[names.index(group)]] for b, group in enumerate(blocks.groups)]
@@ -178,24 +172,20 @@ def specifications(
     table: pd.DataFrame, values: Array, ten: Array, targets: pd.DataFrame, tried: Sequence[Protocol]
 ) -> pd.DataFrame:
     """Every variant with its choices, misfit, matches and mean signed gaps; of confirmed ones also by ten runs."""
-    tables, misfit = by_table(values, targets)
-    apart = _own(gaps(values, targets))
+    (tables, misfit), apart, cap = by_table(values, targets), gaps(values, targets), criterion()["cap"]
     found = table.assign(protocol=[describe(tried[n]) for n in table["protocol"]])
     for name in (field.name for field in fields(Protocol)):
         if name not in FREE:
             found[name] = [value_of(tried[n], name) for n in table["protocol"]]
-    found["misfit"], found["matches"] = misfit.mean(axis=1), (np.abs(apart) <= 1 + 1e-9).sum(axis=(1, 2))
-    cap = criterion()["cap"]
+    found["misfit"], found["matches"] = misfit.mean(axis=1), _matched(values, targets).sum(axis=(1, 2))
     for n, name in enumerate(QUANTITIES):
         found[f"bias_{name}"] = np.nanmean(np.clip(apart[..., n], -cap, cap), axis=1)
     confirmed = ~np.isnan(ten).all(axis=(1, 2))
     _, again = by_table(ten, targets)
     found["misfit_of_ten"] = np.where(confirmed, again.mean(axis=1), np.nan)
-    matches = (np.abs(_own(gaps(ten, targets))) <= 1 + 1e-9).sum(axis=(1, 2))
-    found["matches_of_ten"] = np.where(confirmed, matches, np.nan)
+    found["matches_of_ten"] = np.where(confirmed, _matched(ten, targets).sum(axis=(1, 2)), np.nan)
     # What chance alone gives: the screening's numbers against the ten runs of the same variant.
-    apart = np.abs(values - ten) / targets[[f"{name}_tolerance" for name in QUANTITIES]].to_numpy()
-    itself = np.minimum(np.nan_to_num(apart, nan=cap), cap).mean(axis=(1, 2))
+    itself = _misfit((values - ten) / _tolerances(targets), cap).mean(axis=-1)
     found["misfit_to_itself"] = np.where(confirmed, itself, np.nan)
     for n, name in enumerate(tables):
         found[name], found[f"{name} of ten"] = misfit[:, n], np.where(confirmed, again[:, n], np.nan)
@@ -290,14 +280,16 @@ def _misfit(apart: Array, cap: float) -> Array:
 def _of_blocks(values: Array, targets: pd.DataFrame, blocks: "_Blocks") -> Array:
     """The misfit of every variant on each block, (blocks, variants)."""
     cap = criterion()["cap"]
-    return np.stack(
-        [_misfit(_own(gaps(values[:, rows], targets.iloc[rows])), cap).mean(axis=-1) for rows in blocks.rows]
-    )
+    return np.stack([_misfit(gaps(values[:, rows], targets.iloc[rows]), cap).mean(axis=-1) for rows in blocks.rows])
 
 
-def _own(apart: Array) -> Array:
-    """The gaps of our rows to their own printed rows, (variants, rows, quantities)."""
-    return apart.diagonal(axis1=1, axis2=2).swapaxes(1, 2)
+def _matched(values: Array, targets: pd.DataFrame) -> Array:
+    """Whether each number is within its tolerance, (variants, rows, quantities)."""
+    return np.abs(gaps(values, targets)) <= 1 + 1e-9
+
+
+def _tolerances(targets: pd.DataFrame) -> Array:
+    return targets[[f"{name}_tolerance" for name in QUANTITIES]].to_numpy()
 
 
 @dataclass(frozen=True)
