@@ -14,7 +14,6 @@ import pandas as pd
 
 from cdfsg import checksums
 from cdfsg.files import say
-from cdfsg.linalg import Array
 from cdfsg.paper.compute import key_of
 from cdfsg.paper.distribute import Workers
 from cdfsg.paper.experiments import Experiment, Job
@@ -41,7 +40,7 @@ from cdfsg.solvers.engine import MINIBATCHES
 
 SCREENING_SEEDS = TUNING_SEEDS[:2]
 CONFIRMED = 10
-"""How many variants get ten runs at each selected point: the first, those chosen with a group left out, and the best.
+"""How many protocols with a rule get ten runs at each selected point: the first, those chosen in a fold, the best.
 
 One takes two to three minutes on two cores.
 """
@@ -90,11 +89,11 @@ def tour(experiments: Sequence[Experiment], folder: Path, workers: Workers, reco
     table, values = scoring.variants(screen(experiments, tried, folder, workers), targets)
     screened = {left_out: scoring.search(table, values, targets, left_out) for left_out in ("table", "dataset")}
     leading = scoring.leading(table, values, targets, CONFIRMED, [*screened.values()])
-    say(f"{len(leading)} variants get ten runs at each selected point")
+    say(f"{len(leading)} protocols with a rule get ten runs at each selected point")
+    parts = [confirm(experiments, tried[n], rule, folder, workers).assign(protocol=n, rule=rule) for n, rule in leading]
+    rows, numbers = scoring.variants(pd.concat(parts), targets)
     ten = np.full_like(values, np.nan)
-    for variant in leading:
-        row = table.iloc[variant]
-        ten[variant] = confirm(experiments, tried[row["protocol"]], row, targets, folder, workers)
+    ten[pd.MultiIndex.from_frame(table).get_indexer(pd.MultiIndex.from_frame(rows))] = numbers
     confirmed = {
         name: scoring.held_out(table, ten, targets, name, found.folds["chosen"], found.null)
         for name, found in screened.items()
@@ -146,18 +145,15 @@ def screen(
 
 
 def confirm(
-    experiments: Iterable[Experiment], protocol: Protocol, variant: pd.Series, targets: pd.DataFrame,
-    folder: Path, workers: Workers,
-) -> Array:  # fmt: skip
-    """A variant's numbers from ten runs at the points that its rule selects in the screening: (rows, quantities)."""
+    experiments: Iterable[Experiment], protocol: Protocol, rule: str, folder: Path, workers: Workers
+) -> pd.DataFrame:
+    """Numbers from ten runs at the points that the rule selects in the screening: a row per place."""
     parts = []
     for experiment in experiments:
-        selected = select(run_jobs(jobs(experiment, protocol, SCREENING_SEEDS), folder, workers), variant["rule"])
+        selected = select(run_jobs(jobs(experiment, protocol, SCREENING_SEEDS), folder, workers), rule)
         runs = run_jobs(jobs(experiment, protocol, REPORTED_SEEDS, selected), folder, workers)
         parts.append(at_points(experiment, runs, selected).assign(table=experiment.table))
-    numbers = pd.concat(parts).assign(protocol=variant["protocol"], rule=variant["rule"])
-    table, values = scoring.variants(numbers, targets)
-    return values[(table[["norm", "pcc"]] == variant[["norm", "pcc"]].tolist()).all(axis=1)][0]
+    return pd.concat(parts)
 
 
 def at_points(experiment: Experiment, runs: pd.DataFrame, selected: Mapping[Any, Setting]) -> pd.DataFrame:

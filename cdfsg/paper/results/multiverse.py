@@ -145,21 +145,13 @@ def beats_first(screened: Search, confirmed: Search) -> bool:
 
 def leading(
     table: pd.DataFrame, values: Array, targets: pd.DataFrame, count: int, searches: Sequence[Search]
-) -> list[int]:
-    """The variants to be confirmed: the first, those chosen in the folds of each search in turn, and the best ones.
-
-    There are `count` in all; those that differ in what costs no run count as one.
-    """
+) -> list[tuple[int, str]]:
+    """Protocol and rule of what is confirmed: the first, those chosen in the folds, the best ones; `count` in all."""
     _, misfit = by_table(values, targets)
     folds = (int(n) for found in searches for n in found.folds["chosen"])
-    chosen: dict[int, None] = {}
-    runs: set[tuple[int, str]] = set()
-    for n in (first_of(table), *folds, *map(int, misfit.mean(axis=1).argsort())):
-        key = int(table["protocol"].iloc[n]), str(table["rule"].iloc[n])
-        if key in runs or len(runs) < count:
-            chosen[n] = None
-            runs.add(key)
-    return list(chosen)
+    order = [first_of(table), *folds, *map(int, misfit.mean(axis=1).argsort())]
+    sets = dict.fromkeys((int(row.protocol), str(row.rule)) for row in table.iloc[order].itertuples())
+    return list(sets)[:count]
 
 
 def by_table(values: Array, targets: pd.DataFrame) -> tuple[list[str], Array]:

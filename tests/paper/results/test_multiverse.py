@@ -38,8 +38,8 @@ def printed(screened):
     folder, numbers = screened
     at = numbers[(numbers["protocol"] == TRUE) & (numbers["rule"] == FIRST.rule)]
     rows = at[scoring.PLACE].assign(dataset=at["table"], measure=at["table"].map(ACCURACY))
-    variant = pd.Series({"protocol": TRUE, "rule": FIRST.rule, "norm": "fea", "pcc": "pcc"})
-    values = multiverse.confirm(TABLES, TRIED[TRUE], variant, rows, folder, 1)
+    ten = multiverse.confirm(TABLES, TRIED[TRUE], FIRST.rule, folder, 1).assign(protocol=TRUE, rule=FIRST.rule)
+    values = scoring.variants(ten, rows)[1][0]  # the norm and the PCC of the first protocol come first
     return with_tolerances(rows.assign(**dict(zip(scoring.QUANTITIES, values.round(2).T, strict=True))))
 
 
