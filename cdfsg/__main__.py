@@ -162,7 +162,8 @@ def _status(arguments: argparse.Namespace) -> None:
 
 def _verdict(_: argparse.Namespace) -> None:
     table, asserted = verdicts.write(), claims.write()
-    numbers, ends = conclusions.by_dataset(table), conclusions.endpoints(table)
+    numbers = conclusions.by_dataset(table)
+    ends = conclusions.endpoints(table, numbers)
     theory = statements.recorded().values()
     texts = {
         "answer": summaries.answer(numbers, ends, theory), "endpoints": summaries.endpoints(ends),

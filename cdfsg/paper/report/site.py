@@ -61,7 +61,8 @@ def write_sources(source: Path) -> None:
     colours = [f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items()]
     write_atomically(source / "_static/verdicts.css", "".join(colours))
     judged, asserted = verdicts.read(), claims.read()
-    numbers, ends = conclusions.by_dataset(judged), conclusions.endpoints(judged)
+    numbers = conclusions.by_dataset(judged)
+    ends = conclusions.endpoints(judged, numbers)
     defaults = checksums.read_csv(RECORDS / "defaults.csv", "make it anew with: make bench")
     modules = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__, "cdfsg.") if name not in LEFT_OUT]
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}

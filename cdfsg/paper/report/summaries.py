@@ -101,7 +101,8 @@ def answer(numbers: pd.DataFrame, ends: dict[str, dict[str, Any]], rows: Iterabl
     return render(
         "answer.md", total=numbers.iloc[-1], parts=parts.to_dict("records"),
         words=[row.verdict for row in rows if row.source == PRINTED],
-        tried=conclusions.specifications()["protocol"].nunique(), adoption=conclusions.beats_first(), **_named(ends),
+        tried=conclusions.specifications()["protocol"].nunique(), adoption=conclusions.beats_first(),
+        wanted=criterion(), **_named(ends),
     )  # fmt: skip
 
 

@@ -48,7 +48,8 @@ def test_the_table_by_solver_counts_every_independent_number_once(complete):
 def test_the_counts_by_data_set_and_the_endpoints_are_of_the_independent_numbers_of_our_algorithms(complete, alone):
     judged = verdicts(EXPERIMENT, complete)
     ours = counted(judged[judged["solver"].isin(OURS)])
-    numbers, ends = conclusions.by_dataset(judged), conclusions.endpoints(judged)
+    numbers = conclusions.by_dataset(judged)
+    ends = conclusions.endpoints(judged, numbers)
     assert list(numbers["dataset"]) == ["mnist", ""] and set(numbers["numbers"]) == {48}
     words = ["match", "better", "worse", "beyond-the-optimum", "no result"]
     assert numbers[words].sum(axis=1).tolist() == [48, 48]
