@@ -18,6 +18,20 @@ QUANTITIES = {
 }  # fmt: skip
 """Column of the data file to heading of the paper: * is its own post-processing, ⋆ the exact one."""
 
+TABLES = (
+    "ta:computation", "ta:data", "ta:pcctimemd", "ta:pcctimemn", "ta:fvalnmni", "ta:fvalmd", "ta:fvalmn", "ta:fvalnmnh",
+)  # fmt: skip
+"""Labels of the paper's tables in their printed order."""
+
+
+def table_name(table: str) -> str:
+    """Name of a table as printed.
+
+    >>> table_name("ta:pcctimemn")
+    'Table 4'
+    """
+    return f"Table {TABLES.index(table) + 1}"
+
 
 @dataclass(frozen=True)
 class Tolerance:

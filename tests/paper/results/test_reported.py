@@ -3,7 +3,7 @@ import pytest
 
 from cdfsg.files import PAPER
 from cdfsg.paper.experiments import EXPERIMENTS
-from cdfsg.paper.results.reported import INAPPLICABLE, QUANTITIES, load_table, tolerance_of
+from cdfsg.paper.results.reported import INAPPLICABLE, QUANTITIES, TABLES, load_table, table_name, tolerance_of
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +46,10 @@ def test_every_quantity_that_the_tables_print_has_a_heading_and_a_tolerance_with
         tolerance = tolerance_of(quantity)
         assert tolerance.reason.strip()
         assert tolerance.tolerance > 0 or not tolerance.comparable
+
+
+def test_the_tables_are_numbered_in_the_order_of_the_paper():
+    with_results = [table for table in TABLES if table in EXPERIMENTS]
+    assert with_results == list(dict.fromkeys(pd.read_csv(PAPER / "tables.csv")["table"])) == list(EXPERIMENTS)
+    assert [table_name(table) for table in ("ta:computation", "ta:data", with_results[0])] == [
+        "Table 1", "Table 2", "Table 3"]  # fmt: skip
