@@ -21,6 +21,9 @@ BLANKET = "Assumption 1.1"
 ABOVE = "Assumption 1.1, beta >= beta~"
 EVERY = "M >= 0, every beta"
 PRINTED, OURS = "printed", "ours"  # in the paper; a reading of Section 5 or of an implementation, or a remark of ours
+PROOF, ALGEBRA, CERTIFICATE, SEARCH = "proof", "algebra", "certificate", "search"
+"""How the verdict is known: by the proof in the docstring, whose steps are tested; for generic small n and p by computer
+algebra (``tests/theory/test_algebra.py``); by an instance that decides it; or as no instance of a search fails."""
 TINY = 1e-300  # keeps margins finite where both sides vanish
 
 Margins = Iterator[float | Array | tuple[float, ...] | str]
@@ -126,6 +129,7 @@ class Erratum:
     corrected: str
     severity: str
     counterexample: Callable[[], Counterexample] | None = None
+    proof: str = ""  # that the printed form is wrong, where no counterexample is code
 
     def __post_init__(self) -> None:
         if self.severity not in SEVERITIES:
@@ -166,6 +170,7 @@ class Statement:
     corrected: str = ""  # the form that is tested, if it is not what the paper says
     counterexample: Callable[[], Counterexample] | None = None  # refutes the printed form
     source: str = PRINTED  # or OURS
+    known_by: str = SEARCH  # or PROOF, ALGEBRA, CERTIFICATE
     rounding: float = 1e-9  # by how much a margin may fall short
     slips: tuple[Erratum, ...] = ()  # more misprints of the place
 

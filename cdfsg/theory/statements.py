@@ -24,7 +24,7 @@ from cdfsg.theory import (
     second_order,
     tracker,
 )
-from cdfsg.theory.statement import PRINTED, STATEMENTS, Check, Erratum, Statement
+from cdfsg.theory.statement import PRINTED, SEARCH, STATEMENTS, Check, Erratum, Statement
 
 
 def _of(*modules: ModuleType) -> tuple[Statement, ...]:
@@ -52,6 +52,7 @@ class Recorded:
     verdict: str
     assumes: str = ""
     source: str = PRINTED
+    known_by: str = SEARCH
 
 
 def errata() -> list[Erratum]:
@@ -92,14 +93,14 @@ def as_csv(checks: Sequence[Check]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(field.name for field in fields(Recorded))
     for s in (statement for part in PARTS for statement in part):
-        writer.writerow(astuple(Recorded(s.label, s.place, s.says, verdicts[s.label], s.assumes, s.source)))
+        writer.writerow(astuple(Recorded(s.label, s.place, s.says, verdicts[s.label], s.assumes, s.source, s.known_by)))
     return out.getvalue()
 
 
 def as_toml() -> str:
     parts = ["# What the paper prints and should print; written from cdfsg/theory by python -m cdfsg theory --write\n"]
     for entry in errata():
-        words = {key: value for key, value in asdict(entry).items() if isinstance(value, str)}
+        words = {key: value for key, value in asdict(entry).items() if isinstance(value, str) and value}
         if entry.counterexample:
             words["counterexample"] = entry.counterexample.__name__
         parts.append("[[erratum]]\n" + "".join(f"{key} = {json.dumps(text)}\n" for key, text in words.items()))
