@@ -19,7 +19,7 @@ from cdfsg.estimator.convergence import Progress, has_stalled, reason_for_doubt
 from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, ViewRows, is_stream, rebatch
 from cdfsg.estimator.online import NO_ROWS, OnlineSolver, Restart
 from cdfsg.estimator.parameters import require_valid
-from cdfsg.estimator.tables import read_features
+from cdfsg.estimator.tables import read_chunk, read_features
 from cdfsg.linalg import Array
 from cdfsg.merits import make_merit
 
@@ -181,7 +181,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         require_valid(parameters)
         began = time.perf_counter()
         first = not hasattr(self, "_solver")
-        source = read_features(self, views, at_least=1, reset=first)
+        source = read_chunk(self, views, reset=first)
         blocks = source.take(slice(None))  # all are checked before any moves the fit
         if first:
             self._forget(None)
@@ -265,7 +265,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not is_stream(views):
             return read_features(self, views, at_least=2, reset=reset)
         resets = iter([reset])  # with the first chunk of the first pass alone
-        return Stream(views, lambda chunk: read_features(self, chunk, at_least=1, reset=next(resets, False)))
+        return Stream(views, lambda chunk: read_chunk(self, chunk, reset=next(resets, False)))
 
     def _scores(self, blocks: list[ViewRows], dtype: Any) -> list[Array]:
         W = [weights / scale[:, None] for weights, scale in zip(self.weights_, self.scales_, strict=True)]

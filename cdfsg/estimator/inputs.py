@@ -25,6 +25,7 @@ class Source:
 
     tables: list[Any]  # arrays, CSR matrices or Dask arrays, with a row per sample
     sizes: tuple[int, ...]
+    same_labels: bool | None = None  # whether all DataFrames have the same row labels; None for fewer than two
     again: ClassVar[bool] = True  # whether the rows can be read more than once
 
     @property
@@ -150,7 +151,7 @@ def _require_finite(block: ViewRows, view: int) -> None:
     if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
         return
     word = "NaN" if np.isnan(values).any() else "infinity"
-    raise ValueError(f"view {view} contains {word}: drop those rows in all views, or use a SimpleImputer")
+    raise ValueError(f"view {view} contains {word}: drop those rows in all views together, or use a SimpleImputer")
 
 
 def _file_behind(table: Any) -> mmap.mmap | None:

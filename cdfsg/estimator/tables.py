@@ -1,6 +1,7 @@
 """Views that the estimator takes, and the words for those that it does not."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from os import PathLike
 from typing import Any
 
@@ -12,6 +13,21 @@ from cdfsg.estimator.inputs import Source, is_dask
 from cdfsg.linalg import Array
 
 EXPECTED = "expected real numbers in an array of shape (N, n_i)"
+FORMS = "give view_sizes for one array, list(views.values()) for a dict, fit(lambda: views) for a loader of chunks"
+PAIRED = (
+    "take the inner join of unique labels, rows = X.index.intersection(Y.index) and [X.loc[rows], Y.loc[rows]], "
+    "or, if row k of all is one sample, reset_index(drop=True) in every view"
+)
+CONVERSIONS = ("to_dask_array(lengths=True)", "collect()", "to_frame()")  # of Dask frames, lazy frames, Series
+
+
+def read_chunk(estimator: Any, views: Any, *, reset: bool) -> Source:
+    """Read rows of a fit; where the views of earlier rows had the same labels, those of these rows must, too."""
+    source = read_features(estimator, views, at_least=1, reset=reset)
+    if estimator._same_labels and source.same_labels is False:
+        raise ValueError(f"the views have different row labels, but had the same ones in earlier rows: {PAIRED}")
+    estimator._same_labels = estimator._same_labels or source.same_labels
+    return source
 
 
 def read_features(estimator: Any, views: Any, *, at_least: int, reset: bool) -> Source:
@@ -32,6 +48,7 @@ def read_features(estimator: Any, views: Any, *, at_least: int, reset: bool) -> 
     if names is not None:
         estimator.feature_names_in_ = names
     estimator.n_features_per_view_, estimator.n_features_in_ = source.sizes, sum(source.sizes)
+    estimator._same_labels = source.same_labels
     return source
 
 
@@ -45,19 +62,18 @@ def read_views(X: Any, view_sizes: Any, *, at_least: int = 1) -> Source:
 
 
 def _read_list(views: Any, view_sizes: Any, at_least: int) -> Source:
-    beside = "give view_sizes for one array"
     if not isinstance(views, list | tuple):
-        raise ValueError(f"views of type {type(views).__name__}: expected a list of arrays, one per view; {beside}")
+        raise ValueError(f"views of type {type(views).__name__}: expected a list of arrays, one per view; {FORMS}")
     if len(views) < 2:
-        raise ValueError(f"views has {len(views)} view(s): expected at least two, [X1, X2, ...]; {beside}")
+        raise ValueError(f"views has {len(views)} view(s): expected at least two, [X1, X2, ...]; {FORMS}")
     tables = [_read_table(view, at_least, f"view {i}") for i, view in enumerate(views)]
-    _require_one_order(views)
+    same_labels = _have_same_labels(views)
     rows, sizes = zip(*(map(int, table.shape) for table in tables), strict=True)
     if len(set(rows)) > 1:
         raise ValueError(f"views with {rows} rows: expected as many in each, since row k of all is one sample")
     if view_sizes is not None and not isinstance(view_sizes, str) and sizes != tuple(view_sizes):
         raise ValueError(f"view_sizes={view_sizes!r} for views of widths {sizes}: expected the same, or None")
-    return Source(tables, sizes)
+    return Source(tables, sizes, same_labels)
 
 
 def _require_features(estimator: Any, sizes: tuple[int, ...], names: Array | None) -> None:
@@ -97,11 +113,16 @@ def _read_table(table: Any, at_least: int, name: str) -> Any:
     if isinstance(table, str | bytes | PathLike):
         raise ValueError(f"{name} is {table!r}: {EXPECTED}; read the file first, as by numpy.load")
     if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
-        raise ValueError(f"{name} has masked values: drop those rows in all views, or fill them in")
-    if _is_frame(table):
+        raise ValueError(f"{name} has masked values: drop those rows in all views together, or fill them in")
+    conversion = next((method for method in CONVERSIONS if hasattr(table, method.partition("(")[0])), None)
+    if conversion:
+        raise ValueError(f"{name} of type {type(table).__name__}: {EXPECTED}; give its {conversion}")
+    if _is_frame(table) or hasattr(table, "get_columns"):  # of pandas; of polars
         _require_numbers(table, name)
     if isinstance(table, np.matrix):
         table = np.asarray(table)
+    if isinstance(table, np.ndarray) and _has_strings(table):
+        raise ValueError(f"{name} has strings: {EXPECTED}, as by astype(float)")
     try:
         if sparse.issparse(table) and table.format in ("csr", "csc", "bsr"):
             table.check_format()  # else an index beyond the end reads foreign memory
@@ -126,16 +147,20 @@ def _stand_in(table: Any, most: int) -> Array:
     return np.zeros([min(length, most) for length in table.shape], table.dtype)
 
 
-def _require_one_order(views: Sequence[Any]) -> None:
-    """Raise ValueError if DataFrames have the same row labels in another order."""
+def _have_same_labels(views: Sequence[Any]) -> bool | None:
+    """Whether all DataFrames have the same row labels; None for fewer than two.
+
+    ValueError if two of them have some labels in common, but not the same ones in the same order.
+    """
     frames = [(i, view.index) for i, view in enumerate(views) if _is_frame(view)]
-    for i, index in frames[1:]:
-        k, first = frames[0]
-        if len(index) == len(first) and not index.equals(first) and not len(index.symmetric_difference(first)):
-            raise ValueError(f"view {i} has the row labels of view {k} in another order: use .loc, or drop the labels")
-
-
-
+    found = []
+    for (i, first), (j, second) in combinations(frames, 2):
+        found.append(first.equals(second) or first.astype(object).equals(second.astype(object)))
+        common = 0 if found[-1] else len(first.intersection(second))
+        if common:
+            order = f"views {i} and {j} have {common} row labels in common, but not the same ones in the same order"
+            raise ValueError(f"{order}: {PAIRED}")
+    return all(found) if found else None
 
 
 def _widths_in(view_sizes: Any, total: int) -> tuple[int, ...]:
@@ -155,12 +180,16 @@ def _is_frame(table: Any) -> bool:
 
 
 def _require_numbers(frame: Any, name: str) -> None:
-    from pandas.api import types  # whoever gives a DataFrame has pandas; the estimator does not need it
-
-    if not frame.columns.is_unique:
+    if _is_frame(frame) and not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise ValueError(f"{name} has several columns {twice!r}: expected unique names")
-    for column, kind in frame.dtypes.items():
-        values = kind.categories.dtype if isinstance(kind, types.CategoricalDtype) else kind
-        if not (types.is_numeric_dtype(values) or types.is_object_dtype(values)):
-            raise ValueError(f"{name} has the column {column!r} of type {kind}: expected numbers, as by astype(float)")
+    for column in frame.columns:
+        values, kind = np.asarray(frame[column]), frame[column].dtype
+        if values.dtype.kind not in "iufbO" or kind == "category" or _has_strings(values):
+            remedy = "as by astype(float), or get_dummies for categories"
+            raise ValueError(f"{name} has the column {column!r} of type {kind}: expected numbers, {remedy}")
+
+
+def _has_strings(values: Array) -> bool:
+    """Whether an array has strings among its objects, which scikit-learn would read as numbers where it can."""
+    return values.dtype.kind == "O" and any(isinstance(value, str) for value in values.flat)

@@ -1,12 +1,16 @@
 """What is refused, beyond the cases of `tests.torture.refusals_estimator`."""
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cdfsg import StochasticGCCA
-from tests.estimator.data import synthetic
+from tests.estimator.data import chunks, exact, synthetic
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -19,7 +23,7 @@ def spoilt(value, dtype=float):
 
 @pytest.mark.parametrize("view", [spoilt(np.nan, np.float32)[1], sparse.csr_array(spoilt(np.nan)[1])])
 def test_missing_values_are_refused_in_single_precision_and_in_sparse_views(view):
-    with pytest.raises(ValueError, match="view 1 contains NaN: drop those rows in all views"):
+    with pytest.raises(ValueError, match="view 1 contains NaN: drop those rows in all views together"):
         StochasticGCCA().fit([spoilt(0)[0], view])
 
 
@@ -83,3 +87,143 @@ def test_a_dask_array_of_unknown_length_is_refused():
     left, right = (da.from_array(view, chunks=(100, -1)) for view in synthetic(300))
     with pytest.raises(ValueError, match=r"view 0: a Dask array of shape \(nan, 8\).* compute_chunk_sizes"):
         StochasticGCCA().fit([left[left[:, 0] > 0], right])
+
+
+def labelled(rows, columns, seed=0):
+    rows = pd.Index(rows)
+    return pd.DataFrame(np.random.default_rng(seed).normal(size=(len(rows), len(columns))), rows, list(columns))
+
+
+DAYS = pd.date_range("2026-01-01", periods=60)
+PAIRS = pd.MultiIndex.from_product([range(20), list("xyz")])
+
+
+@pytest.mark.parametrize(
+    "left, right, common",
+    [
+        (range(60), range(1, 61), 59),  # rows dropped in each table by itself
+        (range(60), [*range(59), 999], 59),
+        (range(60), range(70), 60),  # tables of different lengths
+        (range(60), range(59, -1, -1), 60),
+        ([*range(30)] * 2, [*range(1, 31)] * 2, 29),
+        (DAYS, DAYS + pd.Timedelta(days=1), 59),
+        (PAIRS, PAIRS[::-1], 60),
+        ([f"s{i}" for i in range(60)], [f"s{i}" for i in range(5, 65)], 55),
+    ],
+)
+def test_rows_whose_labels_pair_them_otherwise_are_refused_with_the_inner_join(left, right, common):
+    views = [labelled(left, "ab"), labelled(right, "cd")]
+    model = StochasticGCCA(random_state=0, n_epochs=1)
+    fitted = clone(model).fit([labelled(range(60), "ab"), labelled(range(60), "cd", seed=1)])
+    for call in (model.fit, model.partial_fit, fitted.transform, fitted.score, fitted.calibrate, fitted.partial_fit):
+        with pytest.raises(ValueError, match=f"views 0 and 1 have {common} row labels in common.* inner join"):
+            call(views)
+    with pytest.raises(ValueError, match="views 1 and 2 have"):
+        model.fit([np.ones((60, 1)), *views])
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        (range(60), range(60)),
+        (range(60), range(100, 160)),
+        (range(60), [f"s{i}" for i in range(60)]),
+        (range(60), pd.Index(range(60), dtype="Int64")),
+        ([0] * 60, [0] * 60),
+        (DAYS.tz_localize("UTC"), DAYS.tz_localize("UTC").tz_convert("Asia/Tokyo")),
+        (PAIRS, range(60)),
+    ],
+)
+def test_equal_labels_and_wholly_different_ones_follow_the_position(left, right):
+    views = [labelled(left, "ab"), labelled(right, "cd", seed=1)]
+    by_position = StochasticGCCA(random_state=0, n_epochs=1).fit([view.to_numpy() for view in views])
+    fitted = StochasticGCCA(random_state=0, n_epochs=1).fit(views)
+    np.testing.assert_array_equal(fitted.canonical_correlations_, by_position.canonical_correlations_)
+
+
+def test_the_join_that_a_refusal_advises_pairs_the_rows():
+    left, right = (pd.DataFrame(view) for view in synthetic(600))
+    right = right.add_prefix("r")
+    whole = exact([left.to_numpy(), right.to_numpy()], 1)
+    left, right = left.sample(frac=0.9, random_state=0), right.sample(frac=0.9, random_state=1)
+    with pytest.raises(ValueError, match="X.loc"):
+        StochasticGCCA().fit([left, right])
+    rows = left.index.intersection(right.index)
+    model = StochasticGCCA(random_state=0, n_epochs=20).fit([left.loc[rows], right.loc[rows]])
+    assert model.canonical_correlations_[0] > 0.95 * whole
+
+
+def test_chunks_of_different_labels_after_chunks_of_equal_ones_are_refused():
+    first, later = labelled(range(60), "ab"), labelled(range(60, 120), "ab")
+    chunks = [[first, first], [later, labelled(range(61, 121), "ab")], [later, labelled(range(200, 260), "ab")]]
+    for bad, words in ((1, "59 row labels in common"), (2, "had the same ones in earlier rows")):
+        for begin in (StochasticGCCA().partial_fit, StochasticGCCA(n_epochs=1).fit):
+            model = begin(chunks[0])
+            with pytest.raises(ValueError, match=words):
+                model.partial_fit(chunks[bad])
+            assert model.partial_fit([later, later]).n_samples_seen_ == 120
+        with pytest.raises(ValueError, match=words):
+            StochasticGCCA().fit(iter([chunks[0], chunks[bad]]))
+    other = StochasticGCCA().partial_fit(chunks[2])  # these may be meant
+    other.partial_fit([first, labelled(range(300, 360), "ab")])
+
+
+def digits_of(kind):
+    return pd.Series([str(k % 3) for k in range(60)]).astype(kind)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        digits_of("category"),
+        digits_of(int).astype("category"),
+        digits_of(int).astype(pd.CategoricalDtype([0, 1, 2], ordered=True)),
+        digits_of(object),
+        digits_of("string"),
+    ],
+)
+def test_columns_of_categories_and_of_strings_are_not_taken_as_numbers(column):
+    with pytest.raises(ValueError, match="view 0 has the column 'q' of type .*expected numbers.*get_dummies"):
+        StochasticGCCA().fit([labelled(range(60), "ab").assign(q=column), labelled(range(60), "c")])
+    assert StochasticGCCA().fit([labelled(range(60), "ab").assign(q=column.astype(int)), labelled(range(60), "c")])
+
+
+def test_an_object_array_with_strings_is_refused():
+    with pytest.raises(ValueError, match="view 0 has strings"):
+        StochasticGCCA().fit([digits_of(object).to_numpy()[:, None], np.ones((60, 2))])
+
+
+class Loader:
+    """What can be iterated again, as a torch.utils.data.DataLoader."""
+
+    def __init__(self, views):
+        self.views = views
+
+    def __iter__(self):
+        return chunks(self.views, 100)
+
+
+@pytest.mark.parametrize("views", [Loader(synthetic(300)), dict(enumerate(synthetic(300))), np.ones((2, 60, 3))])
+def test_what_is_no_list_of_views_is_refused_with_the_ways_to_give_it(views):
+    with pytest.raises(ValueError, match=r"view_sizes.* list\(views.values\(\)\).* fit\(lambda: views\)"):
+        StochasticGCCA().fit(views)
+
+
+def test_a_loader_gives_chunks_through_a_function_and_an_iterator_through_fit():
+    views = synthetic(300)
+    loader = Loader(views)
+    assert StochasticGCCA(n_epochs=2, tol=0).fit(lambda: loader).n_samples_seen_ == 600
+    with pytest.raises(ValueError, match="views of type generator: expected a list of arrays"):
+        StochasticGCCA().partial_fit(chunks(views, 100))
+
+
+@pytest.mark.parametrize("method", ["to_frame()", "collect()", "to_dask_array(lengths=True)"])
+def test_series_and_lazy_frames_are_refused_with_the_method_that_makes_them_a_table(method):
+    class Lazy:
+        def __getattr__(self, name):
+            if name + "(" != method[: len(name) + 1]:
+                raise AttributeError(name)
+
+    for view in [Lazy(), *([pd.Series(range(60))] * (method == "to_frame()"))]:
+        with pytest.raises(ValueError, match=re.escape(f"give its {method}")):
+            StochasticGCCA().fit([np.ones((60, 2)), view])

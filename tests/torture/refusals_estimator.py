@@ -46,7 +46,7 @@ door("estimator", {
         "view 0", "'day'", "datetime64"),
     "a column of strings": (lambda: fit([frame("a").astype(str), frame("c")]), "view 0", "'a'", "str"),
     "two columns of one name": (lambda: fit([frame("a", "a"), frame("c")]), "view 0", "'a'"),
-    "the rows of a frame in another order": (lambda: fit([frame("a"), frame("c")[::-1]]), "view 1", "another order"),
+    "the rows of a frame in another order": (lambda: fit([frame("a"), frame("c")[::-1]]), "views 0 and 1", "order"),
     "numbers beyond double precision": (lambda: fit([np.full((6, 2), 10**400, dtype=object), RIGHT]), "view 0"),
     "a sparse view with an index beyond its end": (lambda: fit([OUTSIDE, RIGHT]), "view 0", "< 2"),
     "numbers whose squares are too large": (lambda: fit([noise(2) * 1e200, noise(2)]), "view 0", "e+200", "float64"),
