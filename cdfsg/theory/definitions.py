@@ -8,7 +8,7 @@ from cdfsg.penalty import Penalty
 from cdfsg.problems import Quadratic
 from cdfsg.theory import counterexamples
 from cdfsg.theory.instances import COUNT, QUADRATICS, feasible, instances, parts_of, points
-from cdfsg.theory.statement import BLANKET, Erratum, Margins, equal, inner, norm, statement
+from cdfsg.theory.statement import BLANKET, Erratum, Margins, at_most, equal, inner, norm, statement
 from cdfsg.theory.stationary import quadratic_minimiser
 
 
@@ -40,7 +40,7 @@ def second_order_points() -> Margins:
         D = rng.standard_normal(X.shape)
         T, _ = parts_of(M, X, D)
         form = inner(T, f.hessian(X, T) - M @ T @ (X.T @ f.gradient(X)))
-        yield min(0.0, form) / (case.L_g * inner(D, D) * case.spectrum[1] / case.spectrum[0])
+        yield case, at_most(0.0, form, case.L_g * inner(D, D) * case.spectrum[1] / case.spectrum[0])
 
 
 @statement("def:occd", "Section 2, c-saddle point", assumes="f = 0, X feasible",
@@ -55,7 +55,8 @@ def saddle_points() -> Margins:
         barrier = Penalty(Quadratic(np.zeros_like(M)), M, case.h.beta)
         X = feasible(M, case.p, rng)
         N = X @ sym(rng.standard_normal((case.p, case.p)))
-        yield inner(N, barrier.hessian(X, N)) / (case.h.beta * inner(N, N) * case.spectrum[1])
+        size = inner(N, M @ N)
+        yield case, equal(inner(N, barrier.hessian(X, N)), 4 * case.h.beta * size, case.h.beta * size)
 
 
 @statement("eq:epfos", "Section 2", assumes=BLANKET,

@@ -12,7 +12,10 @@ from cdfsg.merits import Huber
 from cdfsg.penalty import Penalty, dissolving_factor
 from cdfsg.problems import GCCA, Problem
 from cdfsg.theory import counterexamples
-from cdfsg.theory.instances import COUNT, Instance, any_instances, feasible, in_omega, instances, points, somewhere
+
+from cdfsg.theory.instances import (  # isort: skip
+    COUNT, CURVED, Instance, any_instances, feasible, in_omega, instances, points, somewhere,
+)
 from cdfsg.theory.statement import BLANKET, EVERY, Margins, at_most, equal, inner, norm, statement
 
 STEP = 2e-3  # of the difference quotient, of sixth order, relative to the direction
@@ -92,7 +95,7 @@ def inner_product_proof() -> Margins:
 def growth_of_the_gradient() -> Margins:
     for case, rng in instances(COUNT, 8):
         X = rng.standard_normal((case.n, case.p)) * 10 ** rng.uniform(-3, 3)
-        yield at_most(norm(case.h.problem.gradient(X)), case.L_g * norm(X) + case.L_0)
+        yield case, at_most(norm(case.h.problem.gradient(X)), case.L_g * norm(X) + case.L_0)
 
 
 @statement("le:normg", "Section 3.1, third lemma", assumes=BLANKET,
@@ -101,7 +104,7 @@ def growth_of_g() -> Margins:
     for case, h, X, rng in points(somewhere, instances(COUNT, 9)):
         X *= 10 ** rng.uniform(-2, 2)
         sigma = norm(h.constraint(X), 2)
-        yield at_most(norm(dissolved_gradient(h, X)), case.L_g * (1.5 + sigma / 2) * norm(X) + case.L_0)
+        yield case, at_most(norm(dissolved_gradient(h, X)), case.L_g * (1.5 + sigma / 2) * norm(X) + case.L_0)
 
 
 @statement("Le_formulation_hessian_h", "Section 3.1, eq:hessh, last term", assumes=EVERY,
@@ -156,11 +159,11 @@ def dissolved_derivative(h: Penalty, X: Array, D: Array) -> Array:
     says="||J_G(X)[D]|| <= (2 + kappa) L_g ||D||.")
 def bound_on_the_derivative_of_g() -> Margins:
     yield "Even 3/2 + kappa^(1/2) serves"
-    for case, h, X, rng in points(in_omega, instances(COUNT, 13)):
+    for case, h, X, rng in points(in_omega, instances(COUNT, 13, kinds=CURVED)):
         low, high = case.spectrum
         D = rng.standard_normal(X.shape)
         bound = (1.5 + (high / low) ** 0.5) * case.L_g * norm(D)
-        yield at_most(norm(dissolved_derivative(h, X, D)), bound)
+        yield case, at_most(norm(dissolved_derivative(h, X, D)), bound)
 
 
 @statement("eq:normlambda", "Section 3.2, last two lines", assumes=BLANKET,
@@ -172,7 +175,7 @@ def bound_on_the_multiplier() -> Margins:
     for case, h, X, rng in points(somewhere, instances(COUNT, 14)):
         X *= 10 ** rng.uniform(-1, 1)
         sigma = max(norm(h.constraint(X), 2), 1.0)
-        yield at_most(norm(X.T @ dissolved_gradient(h, X), 2), multiplier_bound(case, sigma))
+        yield case, at_most(norm(X.T @ dissolved_gradient(h, X), 2), multiplier_bound(case, sigma))
 
 
 def multiplier_bound(case: Instance, sigma: float = 1.0) -> float:

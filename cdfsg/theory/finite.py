@@ -34,6 +34,9 @@ class FinitePencil:
         self.sizes: tuple[int, ...] = (self.n,)
         self.A, self.M = sym(self.A_xi.mean(axis=0)), sym(self.M_theta.mean(axis=0))
 
+    def __str__(self) -> str:
+        return f"n = {self.n}, {self.outcomes} outcomes"
+
     def penalty(self, beta: float) -> Penalty:
         return Penalty(Quadratic(self.A), self.M, beta)
 

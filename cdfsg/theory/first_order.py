@@ -25,7 +25,7 @@ def infeasible() -> list[Point]:
     says="X lies in Omega: sigma_max(X'MX) <= 1.", rounding=ROUNDING)
 def sigma_up() -> Margins:
     for point in pool():
-        yield 1 - point.eigenvalues[-1]
+        yield point.case, at_most(point.eigenvalues[-1], 1.0)
 
 
 @statement("Prop_first_order_equivalence_feasible", "Section 3.2, second proposition",
@@ -49,7 +49,7 @@ def feasible_or_far() -> Margins:
         ratio, (low, high) = point.case.threshold / point.h.beta, point.case.spectrum
         sharper = (ratio * low / (8 * high)) ** 2
         others = [value for value in point.eigenvalues if abs(value - 1) > FEASIBLE]
-        yield (sharper - max(others)) / sharper, (ratio / 4 - min(others)) / (ratio / 4)
+        yield point.case, at_most(max(others), sharper), at_most(min(others), ratio / 4)
 
 
 @statement("The_first_order_equivalence_feasible, proof", "Section 3.2", assumes=STATIONARY,
@@ -59,7 +59,8 @@ def feasible_or_far() -> Margins:
     severity="typo", counterexample=counterexamples.inner_bound_without_s, rounding=ROUNDING)
 def feasible_or_far_proof() -> Margins:
     for point in pool():
-        yield at_most(norm(point.X.T @ dissolved_gradient(point.h, point.X), 2), multiplier_bound(point.case))
+        product = point.X.T @ dissolved_gradient(point.h, point.X)
+        yield point.case, at_most(norm(product, 2), multiplier_bound(point.case))
 
 
 @statement("pro:saddle", "Section 3.2, third proposition", assumes=INFEASIBLE,
@@ -71,14 +72,15 @@ def strict_saddles() -> Margins:
     yield equal(case.threshold, case.h.beta, 1.0), equal(sharp.least_curvature, -31 / 32 * case.h.beta, 1.0)
     for point in infeasible():
         if point.eigenvalues[0] > 1 - FEASIBLE:  # outside Omega, where no direction is known
-            yield -1.0
+            yield true(False)
             continue
         h, printed, ours = point.h, saddles.printed_constant(point), saddles.constant(point)
         D = saddles.direction(point)
         curvature = inner(D, h.hessian(point.X, D))
         scale = h.beta * point.case.spectrum[1] * inner(D, D)
-        yield (equal(curvature, saddles.curvature(point, D), scale), (-ours * inner(D, D) - curvature) / scale,
-               at_most(31 / 8 * printed, ours), at_most(printed, -point.least_curvature))
+        yield (point.case, equal(curvature, saddles.curvature(point, D), scale),
+               at_most(ours * inner(D, D), -curvature), at_most(31 / 8 * printed, ours),
+               at_most(printed, -point.least_curvature))
 
 
 @statement("pro:saddle, proof", "Section 3.2", assumes=INFEASIBLE,
@@ -101,12 +103,12 @@ def quadratics() -> Margins:
     yield "So for beta >= max(9/4 lam_max, 3/4 |lam_min|) of the pencil"
     for point in pool():
         if point.case.kind in QUADRATICS:
-            yield -zero_or_one(point)
+            yield at_most(zero_or_one(point), 0.0, 1.0)
     for case, _ in instances(COUNT, 24, kinds=QUADRATICS):
         values = pencil(case)[0]
         sharp = sharp_beta_of_quadratics(values)
         thirds = [third for lam in values for third in quadratic_lengths(float(lam), 1.001 * sharp)[2:]]
-        yield at_most(sharp, case.threshold), -max(thirds, default=0.0)
+        yield case, at_most(sharp, case.threshold), true(not any(thirds))
 
 
 def zero_or_one(point: Point) -> float:
@@ -124,4 +126,4 @@ def sharp_beta_of_quadratics(values: Array) -> float:
 def feasible_or_saddle() -> Margins:
     for point in pool():
         kind = point.classify()
-        yield -certificate(point.h, point.X) if kind == "feasible" else true(kind == "strict saddle")
+        yield equal(certificate(point.h, point.X), 0.0, 1.0) if kind == "feasible" else true(kind == "strict saddle")

@@ -18,6 +18,7 @@ from cdfsg.theory.statement import norm
 COUNT = 1200  # instances per statement, at least
 KINDS = ("quadratic", "linear", "sines", "identity", "huber")
 LIPSCHITZ = KINDS[:4]  # within the blanket assumptions
+CURVED = ("quadratic", "sines", "identity")  # L_g > 0
 QUADRATICS = ("quadratic", "identity")
 SHAPES = ((1, 1), (2, 1), (2, 2), (3, 2), (4, 1), (4, 3), (3, 3), (5, 2))
 """Sizes (n, p), with p = 1 and p = n among them."""
@@ -71,6 +72,13 @@ class Instance:
         """The least and the largest eigenvalue of M."""
         values = np.linalg.eigvalsh(self.h.M)
         return float(values[0]), float(values[-1])
+
+    def __str__(self) -> str:
+        low, high = self.spectrum
+        known = low > 1e-12 * high and self.kind != "huber"
+        beta = f"{self.h.beta / self.threshold:.3g} beta~" if known else f"{self.h.beta:.3g}"
+        condition = f"{high / low:.0e}" if low > 1e-12 * high else "inf"
+        return f"{self.kind} f, n = {self.n}, p = {self.p}, cond M = {condition}, beta = {beta}"
 
     @property
     def L_g(self) -> float:

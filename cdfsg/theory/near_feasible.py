@@ -9,8 +9,8 @@ from cdfsg.linalg import Array, eye_like, sym
 from cdfsg.penalty import Penalty, dissolving_factor
 from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import commuting, dissolved_gradient
-from cdfsg.theory.instances import COUNT, REACH, Instance, instances, near_feasible, points, somewhere
-from cdfsg.theory.statement import ABOVE, BLANKET, Margins, at_most, equal, inner, norm, statement
+from cdfsg.theory.instances import COUNT, Instance, instances, near_feasible, points, somewhere
+from cdfsg.theory.statement import ABOVE, BLANKET, Margins, Relation, at_most, equal, inner, norm, statement
 
 NEAR = ABOVE + ", X in Omega_{1/6}"
 SHARPER = 2.39  # (7/6)^(1/2) 13/6 + 1/24, in place of the printed 7 of th:star_bx
@@ -27,15 +27,15 @@ def violation(h: Penalty, X: Array) -> float:
     return norm(C - eye_like(C))
 
 
-def feabound(case: Instance, X: Array) -> float:
-    """Margin of eq:feabound."""
+def feabound(case: Instance, X: Array) -> Relation:
+    """eq:feabound."""
     h, (low, high) = case.h, case.spectrum
     bound = (low / high) ** 0.5 / 2 * norm(dissolved_part(h, X))
     return at_most(bound + h.beta * low**0.5 / 2 * violation(h, X), norm(h.gradient(X)))
 
 
-def star_bx(case: Instance, X: Array, constant: float = 7) -> tuple[float, float]:
-    """Margins of th:star_bx, the upper bound with its printed constant or another."""
+def star_bx(case: Instance, X: Array, constant: float = 7) -> tuple[Relation, Relation]:
+    """th:star_bx, the upper bound with its printed constant or another."""
     h, (low, high) = case.h, case.spectrum
     L, slope, gap = norm(h.lagrangian_gradient(X)), norm(h.gradient(X)), violation(h, X)
     below = (low / high) ** 0.5 / 2 * L + low**0.5 * h.beta / 4 * gap
@@ -65,7 +65,7 @@ def inner_product() -> Margins:
     says="||grad h|| >= ||grad g|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 2.")
 def violation_is_bounded() -> Margins:
     for case, _, X, _ in near(42):
-        yield feabound(case, X)
+        yield case, feabound(case, X)
 
 
 @statement("eq:feabound, proof (ii)", "Section 3.4", assumes=NEAR,
@@ -74,11 +74,11 @@ def violation_is_bounded() -> Margins:
     corrected="14/5 beta - 13/2 sigma_max(X'G(X))",
     severity="wrong constant", counterexample=counterexamples.neighbourhood_step)
 def violation_proof() -> Margins:
-    for _, h, X, _ in near(43):
+    for case, h, X, _ in near(43):
         C = h.constraint(X)
         wide = C + eye_like(C)
         product = X.T @ dissolved_gradient(h, X)
-        yield (at_most(3 * norm(sym(product) @ wide, 2), 13 / 2 * norm(product, 2)),
+        yield (case, at_most(3 * norm(sym(product) @ wide, 2), 13 / 2 * norm(product, 2)),
                at_most(14 / 5, np.linalg.eigvalsh(C @ wide @ wide)[0]))
 
 
@@ -105,7 +105,7 @@ def sandwich_step() -> Margins:
         gap = norm(dissolved_part(h, X) - h.lagrangian_gradient(X))
         # beta~ s / 12 = kappa (3 (p+1) L_g + s^(1/2) L_0)
         constant = case.threshold * low**0.5 / 24
-        yield (constant * violation(h, X) - gap) / (constant * REACH), at_most(constant, h.beta * low**0.5 / 2)
+        yield case, at_most(gap, constant * violation(h, X)), at_most(constant, h.beta * low**0.5 / 2)
 
 
 @statement("th:star_bx", "Section 3.4, theorem", assumes=NEAR,
@@ -114,7 +114,7 @@ def sandwich_step() -> Margins:
 def sandwich() -> Margins:
     yield f"Even {SHARPER} serves for 7"
     for case, _, X, _ in near(46):
-        yield star_bx(case, X, SHARPER)
+        yield case, *star_bx(case, X, SHARPER)
 
 
 @statement("corollary of th:star_bx", "Section 3.4", assumes=NEAR,
@@ -123,5 +123,5 @@ def shared_approximate_points() -> Margins:
     for case, h, X, _ in near(47):
         low, high = case.spectrum
         slope, epsilon = norm(h.gradient(X)), max(norm(h.lagrangian_gradient(X)), violation(h, X))
-        yield (at_most(epsilon, (4 + 2 * high**0.5 * h.beta) / (low**0.5 * h.beta) * slope),
+        yield (case, at_most(epsilon, (4 + 2 * high**0.5 * h.beta) / (low**0.5 * h.beta) * slope),
                at_most(slope, (1 + 7 * h.beta * high**0.5) * epsilon))

@@ -12,7 +12,7 @@ from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import multiplier_bound
 from cdfsg.theory.first_order import ROUNDING, STATIONARY
 from cdfsg.theory.instances import parts_of
-from cdfsg.theory.statement import Margins, equal, inner, norm, statement, true
+from cdfsg.theory.statement import Margins, at_most, equal, inner, norm, statement, true
 from cdfsg.theory.stationary import Point, hessian_matrix, pool, units
 
 SIGN = 1e-12  # curvature, relative to the Hessian's size, that counts as zero
@@ -65,7 +65,7 @@ def normal_curvature() -> Margins:
         h, X = point.h, point.X
         curvature, size = inner(X @ S, h.hessian(X, X @ S)), h.beta * inner(S, S)
         exact = 4 * size - 3 * float(np.trace(S @ S @ X.T @ h.problem.gradient(X)))
-        yield equal(curvature, exact, size * 10), min(curvature / size, 0.0)
+        yield point.case, equal(curvature, exact, size * 10), at_most(0.0, curvature, size)
 
 
 @statement("le:sop_slep, proof", "Section 3.3, before step (i)", assumes=FEASIBLE,
@@ -77,7 +77,7 @@ def trace_bound() -> Margins:
     for point, _, _, S in random_directions(34):
         product = point.X.T @ point.h.problem.gradient(point.X)
         bound = norm(product, 2) * inner(S, S)
-        yield (bound - np.trace(S @ S @ product)) / (bound or 1.0)
+        yield point.case, at_most(float(np.trace(S @ S @ product)), bound)
 
 
 @statement("le:sop_slep, proof (i)", "Section 3.3", assumes=FEASIBLE,
@@ -89,7 +89,7 @@ def curvature_bound() -> Margins:
     for point, _, _, S in random_directions(33):
         h, X = point.h, point.X
         bound = 4 * h.beta - 3 * multiplier_bound(point.case)
-        yield (inner(X @ S, h.hessian(X, X @ S)) - bound * inner(S, S)) / (h.beta * inner(S, S))
+        yield point.case, at_most(bound * inner(S, S), inner(X @ S, h.hessian(X, X @ S)))
 
 
 @statement("th:sopr_b1", "Section 3.3, theorem", assumes=STATIONARY,
@@ -104,7 +104,7 @@ def shared_second_order_points() -> Margins:
             continue
         basis = tangent_basis(point)
         form, full = tangent_form(point, basis), hessian_matrix(point.h, point.X)
-        yield -np.abs(form - basis.T @ full @ basis).max(initial=0.0) / scale  # eq:s1
+        yield equal(form, basis.T @ full @ basis, scale)  # eq:s1
         least = np.linalg.eigvalsh(form).min(initial=0.0)
         if least > -SIGN * scale * low / high:
             yield true(point.least_curvature >= -SIGN * scale)

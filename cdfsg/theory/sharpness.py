@@ -62,8 +62,8 @@ TESTS: dict[str, Callable[[Point], bool]] = {
     "pro:saddle": lambda point: point.is_feasible or point.least_curvature <= -printed_constant(point),
     "thm:refir": lambda point: point.classify() != "other",
     "le:sop_slep, eq:nn": _normal_curvature_is_positive,
-    "eq:feabound": lambda point: feabound(point.case, point.X) >= -ROUNDING,
-    "th:star_bx": lambda point: min(star_bx(point.case, point.X)) >= -ROUNDING,
+    "eq:feabound": lambda point: bool(feabound(point.case, point.X).margins >= -ROUNDING),
+    "th:star_bx": lambda point: all(r.margins >= -ROUNDING for r in star_bx(point.case, point.X)),
 }
 """A test of each statement at a stationary point, or at one of Omega_{1/6} for `OF_OMEGA`."""
 OF_OMEGA = ("eq:feabound", "th:star_bx")

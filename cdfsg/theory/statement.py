@@ -4,7 +4,7 @@ In a decorator each line is one part of the words, so that the modules that use 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
@@ -22,33 +22,75 @@ ABOVE = "Assumption 1.1, beta >= beta~"
 EVERY = "M >= 0, every beta"
 PRINTED, OURS = "printed", "ours"  # in the paper; a reading of Section 5 or of an implementation, or a remark of ours
 PROOF, ALGEBRA, CERTIFICATE, SEARCH = "proof", "algebra", "certificate", "search"
-"""How the verdict is known: by the proof in the docstring, whose steps are tested; for generic small n and p by computer
-algebra (``tests/theory/test_algebra.py``); by an instance that decides it; or as no instance of a search fails."""
+"""How the verdict is known: by the proof in the docstring, whose steps are tested; for generic small n and p by
+computer algebra (``tests/theory/test_algebra.py``); by an instance that decides it; or as no instance of a search
+fails."""
+BOUND, IDENTITY, CONDITION = "bound", "identity", "condition"
 TINY = 1e-300  # keeps margins finite where both sides vanish
 
-Margins = Iterator[float | Array | tuple[float, ...] | str]
-"""One instance each, an array of them, several margins of one, or a note for the report."""
+
+@dataclass(frozen=True)
+class Relation:
+    """``lhs <= rhs`` (a bound), ``lhs = rhs`` (an identity) or a condition, on an instance or an array of them."""
+
+    kind: str
+    lhs: Any
+    rhs: Any
+    scale: Any = None  # of an error; for bounds the larger side, unless given
+    claim: str = ""  # see `beside`
+
+    @property
+    def margins(self) -> Array:
+        """Relative margin of each instance, negative where the relation fails."""
+        scale = np.maximum(np.abs(self.lhs), np.abs(self.rhs)) if self.scale is None else self.scale
+        gap = np.asarray(self.rhs - self.lhs)
+        if self.kind == IDENTITY:
+            gap = -np.linalg.norm(gap.reshape(*np.shape(scale), -1), axis=-1)
+        return np.asarray(gap / np.maximum(scale, TINY))
+
+    def changed(self, share: float) -> "Relation":
+        """The relation with its right side off by a share of it (of the scale, if it is zero), or the negation."""
+        if self.kind == CONDITION:
+            return replace(self, lhs=1 - self.lhs)
+        size = np.abs(self.rhs) if np.any(self.rhs) else self.scale
+        return replace(self, rhs=self.rhs - share * size)
 
 
-def at_most(a: Any, b: Any) -> Any:
-    """Relative margin of ``a <= b``, entrywise.
+def at_most(a: Any, b: Any, scale: Any = None) -> Relation:
+    """``a <= b``, entrywise.
 
     Examples
     --------
-    >>> float(at_most(1.0, 4.0)), float(at_most(4.0, 1.0))
+    >>> float(at_most(1.0, 4.0).margins), float(at_most(4.0, 1.0).margins)
     (0.75, -0.75)
     """
-    return (b - a) / np.maximum(np.maximum(np.abs(a), np.abs(b)), TINY)
+    return Relation(BOUND, a, b, scale)
 
 
-def equal(a: Any, b: Any, scale: float) -> float:
-    """Margin of ``a == b``: minus the norm of the difference over the scale of the terms."""
-    return -norm(a - b) / max(scale, TINY)
+def equal(a: Any, b: Any, scale: Any) -> Relation:
+    """``a = b`` up to rounding of the scale of the terms; a scale with axes has one per instance."""
+    return Relation(IDENTITY, a, b, scale)
 
 
-def true(condition: object) -> float:
-    """Margin of a condition: 0 if it holds, else -1."""
-    return 0.0 if condition else -1.0
+def true(condition: object) -> Relation:
+    return Relation(CONDITION, float(not condition), 0.0, 1.0)
+
+
+def beside(claim: str, relation: Relation) -> Relation:
+    """A relation that is claimed beside the statement; the check raises where it fails."""
+    return replace(relation, claim=claim)
+
+
+@dataclass(frozen=True)
+class Searches:
+    """How many searches a check made for its instances, and how many of them failed."""
+
+    made: int
+    failed: int
+
+
+Margins = Iterator[Relation | tuple[Any, ...] | Searches | str]
+"""A relation, an instance with one or more, how searches went, or a note for the report."""
 
 
 def norm(a: Any, kind: int | None = None) -> float:
@@ -67,26 +109,26 @@ def inner(a: Array, b: Array) -> float:
 
 @dataclass
 class Tally:
-    """Counts instances and keeps the least margin."""
+    """Counts the instances of one relation; keeps the least margin and the instance that has it."""
 
-    instances: int = 0
+    kind: str = ""
+    tested: int = 0
     margin: float = float("inf")
+    instance: str = ""
 
-    def add(self, margin: float | Array | tuple[float, ...]) -> None:
-        """Count one instance, or each entry of an array; NaN counts as minus infinity."""
-        least = float(np.min(margin))
-        self.instances += 1 if isinstance(margin, tuple) else np.size(margin)
-        self.margin = min(self.margin, -np.inf if np.isnan(least) else least)
+    def add(self, relation: Relation, instance: object = "") -> None:
+        """Count each entry; NaN counts as minus infinity.  An instance gives way to one that is clearly tighter."""
+        least = float(np.min(relation.margins))
+        least = -np.inf if np.isnan(least) else least
+        if least < self.margin - 1e-6:
+            self.instance = str(instance)
+        self.kind = relation.kind
+        self.tested += np.size(relation.margins)
+        self.margin = min(self.margin, least)
 
     def holds(self, rounding: float = 1e-9) -> bool:
         """Whether there is an instance, and none falls short by more than rounding."""
-        return self.instances > 0 and self.margin >= -rounding
-
-    def require(self, claim: str, rounding: float = 1e-9) -> None:
-        """Raise ArithmeticError unless a side claim holds."""
-        if not self.holds(rounding):
-            margin = f"the least margin of {self.instances} cases is {self.margin:.3g}"
-            raise ArithmeticError(f"expected that {claim}, but {margin}")
+        return self.tested > 0 and self.margin >= -rounding
 
 
 @dataclass(frozen=True)
@@ -141,7 +183,8 @@ class Check:
     """The outcome of testing a statement, given by its label.
 
     The margin is the least relative one of the (corrected) statement, the witness a counterexample to
-    the printed form.
+    the printed form.  `tightest` is how near the loosest of its bounds comes to equality, as lhs/rhs, or ``equality``
+    where it has none; `instance` has it.
     """
 
     statement: str
@@ -150,9 +193,16 @@ class Check:
     margin: float
     tested: str = ""
     witness: str = ""
+    tightest: str = ""
+    instance: str = ""
+    searches: int = 0
+    failed: int = 0
 
     def __str__(self) -> str:
-        text = f"{self.verdict:24s} {self.margin:9.1e} {self.instances:6d}  {self.statement}: {self.tested}"
+        numbers = f"{self.margin:9.1e} {self.instances:6d} {self.tightest:>9s}"
+        text = f"{self.verdict:24s} {numbers}  {self.statement}: {self.tested}"
+        text += f" Tightest: {self.instance}." if self.instance else ""
+        text += f" Searches: {self.searches}, {self.failed} failed." if self.searches else ""
         return text + (f" [{self.witness}]" if self.witness else "")
 
 
@@ -183,18 +233,46 @@ class Statement:
 
     def __call__(self) -> Check:
         """Test the statement: false if it falls short, corrected if its printed form is refuted."""
-        tally, words = Tally(), self.says
-        for margin in self.margins():
-            if isinstance(margin, str):
-                words += f" {margin}."
+        return self.conclude(self.margins())
+
+    def conclude(self, margins: Margins) -> Check:
+        """What the relations, notes and searches of a check say; ArithmeticError where a claim beside fails."""
+        tallies: dict[int | str, Tally] = {}
+        words, made, failed = self.says, 0, 0
+        for item in margins:
+            if isinstance(item, str):
+                words += f" {item}."
+            elif isinstance(item, Searches):
+                made, failed = made + item.made, failed + item.failed
             else:
-                tally.add(margin)
+                for key, relation, instance in numbered(item):
+                    tallies.setdefault(key, Tally()).add(relation, instance)
+        own = [tally for key, tally in tallies.items() if isinstance(key, int)]
+        sound = [tally for tally in tallies.values() if tally.holds(self.rounding)]
+        for claim, tally in tallies.items():
+            if isinstance(claim, str) and tally not in sound:
+                cases = f"the least margin of {tally.tested} cases is {tally.margin:.3g}"
+                raise ArithmeticError(f"{self.label}: expected that {claim}, but {cases}")
         against = self.counterexample() if self.counterexample else None
         refuted = against is not None and against.refutes
-        verdict = FALSE if not tally.holds(self.rounding) else CORRECTED if refuted else HOLDS
+        verdict = FALSE if not own or any(t not in sound for t in own) else CORRECTED if refuted else HOLDS
         if verdict != HOLDS and self.corrected:
             words += f" Corrected: {self.corrected}."
-        return Check(self.label, verdict, tally.instances, tally.margin, words, str(against) if refuted else "")
+        loosest = max((t for t in sound if t.kind == BOUND), key=lambda t: t.margin, default=None)
+        equality = "equality" if verdict != FALSE and any(t.kind == IDENTITY for t in own) else ""
+        return Check(
+            self.label, verdict, max((t.tested for t in own), default=0), min((t.margin for t in own), default=np.inf),
+            words, str(against) if refuted else "", f"{1 - loosest.margin:.2g}" if loosest else equality,
+            loosest.instance if loosest else "", made, failed,
+        )  # fmt: skip
+
+
+def numbered(item: Relation | tuple[Any, ...]) -> Iterator[tuple[int | str, Relation, object]]:
+    """Each relation, its claim or number, and the instance that may come first."""
+    items = item if isinstance(item, tuple) else (item,)
+    instance, relations = ("", items) if isinstance(items[0], Relation) else (items[0], items[1:])
+    for number, relation in enumerate(relations):
+        yield relation.claim or number, relation, instance
 
 
 STATEMENTS: dict[str, Statement] = {}

@@ -53,6 +53,10 @@ class Recorded:
     assumes: str = ""
     source: str = PRINTED
     known_by: str = SEARCH
+    tightest: str = ""  # see `Check`, as the next three
+    instance: str = ""
+    searches: str = ""
+    failed: str = ""
 
 
 def errata() -> list[Erratum]:
@@ -88,12 +92,15 @@ def differences(checks: Sequence[Check], rows: dict[str, Recorded]) -> list[str]
 
 
 def as_csv(checks: Sequence[Check]) -> str:
-    verdicts = {check.statement: check.verdict for check in checks}
+    found = {check.statement: check for check in checks}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(field.name for field in fields(Recorded))
     for s in (statement for part in PARTS for statement in part):
-        writer.writerow(astuple(Recorded(s.label, s.place, s.says, verdicts[s.label], s.assumes, s.source, s.known_by)))
+        check = found[s.label]
+        counts = [str(check.searches), str(check.failed)] if check.searches else ["", ""]
+        words = s.label, s.place, s.says, check.verdict, s.assumes, s.source, s.known_by
+        writer.writerow(astuple(Recorded(*words, check.tightest, check.instance, *counts)))
     return out.getvalue()
 
 
@@ -109,7 +116,7 @@ def as_toml() -> str:
 
 def report(jobs: int, write: bool = False) -> None:
     """Test and print every statement; write the record, or raise ValueError where it differs."""
-    print(f"{'verdict':24s} {'margin':>9s} {'tested':>6s}  statement")
+    print(f"{'verdict':24s} {'margin':>9s} {'tested':>6s} {'tightest':>9s}  statement")
     checks = []
     for check in check_all(jobs):
         checks.append(check)

@@ -11,7 +11,7 @@ from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, TrackingState, track
 from cdfsg.theory import counterexamples
 from cdfsg.theory.finite import FinitePencil, branched, random_pencil, squared_norms, started
-from cdfsg.theory.statement import BLANKET, Erratum, Margins, Tally, at_most, equal, norm, norms, statement
+from cdfsg.theory.statement import BLANKET, Erratum, Margins, Relation, at_most, beside, equal, norm, norms, statement
 
 PRINTED, INDEFINITE, SEMIDEFINITE = 4, 8, 2
 """The constant 4 of pr:yktrack as printed, and for M_theta of two kinds."""
@@ -28,7 +28,7 @@ def tracker_is_bounded() -> Margins:
         X, M, b, a = _path(default_rng(seed), n, p, worst)
         tau_x, tau_m = norms(X).max(axis=0), norms(M).max(axis=0)
         largest = np.max([norms(Y) for Y in tracked(X, M, b)], axis=0)
-        yield at_most(largest, tau_x * tau_m * (tau_x + 2 * a))  # directions have norm 1
+        yield f"n = {n}, p = {p}", at_most(largest, tau_x * tau_m * (tau_x + 2 * a))  # directions have norm 1
 
 
 @statement("remark on v_m", "Section 4.1", assumes="M_theta bounded",
@@ -39,7 +39,8 @@ def variance_of_samples() -> Margins:
     for number in range(1000):
         M = _matrices(rng, int(rng.integers(1, 5)), int(rng.integers(1, 7)), semidefinite=bool(number % 2))
         mean, tau_m = M.mean(axis=0), norms(M).max()
-        yield (tau_m**2 - norm(mean) ** 2 - squared_norms(M - mean).mean()) / tau_m**2
+        bound = tau_m**2 - norm(mean) ** 2
+        yield f"{len(M)} outcomes, n = {M.shape[1]}", at_most(squared_norms(M - mean).mean(), bound, tau_m**2)
 
 
 @statement("pr:yktrack", "Section 4.1", assumes="M_theta symmetric, every b_k",
@@ -67,9 +68,10 @@ def recursion() -> Margins:
             X[:, -1] = X_new[:, -1] = 0  # rank deficient
         Y = X.T @ M.mean(axis=0) @ X + sym(rng.standard_normal((p, p))) * rng.choice([0, 1e-3, 1])
         b = float(rng.choice([0, 1, rng.uniform(0, 1), 10.0 ** rng.uniform(-4, 0), 2, 4]))
-        yield recursion_margin(M, X, X_new, Y, b, SEMIDEFINITE if semidefinite else INDEFINITE)
+        relation = recursion_at(M, X, X_new, Y, b, SEMIDEFINITE if semidefinite else INDEFINITE)
+        yield f"n = {n}, p = {p}, {'semidefinite' if semidefinite else 'indefinite'} M_theta, b = {b:.2g}", relation
     for move in (1e-1, 1e-3, 1e-5):
-        yield sharpest(move, INDEFINITE)
+        yield f"M_theta = 1 or -1, a move by {move:g}", sharpest(move, INDEFINITE)
 
 
 @statement("Algorithm 1, D_0", "Section 4.1", assumes="D_0 = 0",
@@ -86,7 +88,8 @@ def first_step() -> Margins:
         X0 = rng.standard_normal((n, 1 + number % n))
         state = branched(started(CDFSG(1.0), toy, X0, {"s1": 1.0, "s2": 0.3}), 4)
         CDFSG(1.0).step(toy, state, toy.every_draw(2))
-        yield -norm(toy.penalty(1.0).gradient(X0)) if (state.X == X0).all() else 0.0
+        moved = not (state.X == X0).all()
+        yield equal(0.0 if moved else toy.penalty(1.0).gradient(X0), 0.0, 1.0)
 
 
 @statement("theorem on Algorithm 1, proof", "Section 4.1", assumes=BLANKET,
@@ -97,16 +100,16 @@ def first_step() -> Margins:
     severity="gap in proof", counterexample=counterexamples.conditional_expectation)
 def direction_given_the_past() -> Margins:
     yield "The same theta_k makes D_k and Y_k, and the bias is O(b_k)"
-    rng, order = default_rng(6), Tally()
+    rng = default_rng(6)
     for _ in range(1000):
         n = int(rng.integers(1, 4))
         toy = random_pencil(rng, n, int(rng.integers(2, 4)))
         X = rng.standard_normal((n, 1)) / n
         whole, half, quarter = (conditional_bias(toy, X, b) for b in (1.0, 0.5, 0.25))
-        yield -norm(whole)
+        yield equal(whole, 0.0, 1.0)
         predicted = (4 * half - whole) / 4 + (2 * whole - 4 * half) / 16  # a b + c b^2
-        order.add(equal(quarter, predicted, max(norm(whole), 1e-5 * norm(X))))  # rounding of D
-    order.require("the bias is a b + c b^2")
+        scale = max(norm(whole), 1e-5 * norm(X))  # rounding of D
+        yield beside("the bias is a b + c b^2", equal(quarter, predicted, scale))
 
 
 def tracked(X: Array, M: Array, b: Array) -> Iterator[Array]:
@@ -120,8 +123,8 @@ def tracked(X: Array, M: Array, b: Array) -> Iterator[Array]:
         yield state.Y
 
 
-def recursion_margin(M: Array, X: Array, X_new: Array, Y: Array, b: float, constant: float) -> float:
-    """Margin of pr:yktrack with `constant`, over the outcomes M (outcomes, n, n)."""
+def recursion_at(M: Array, X: Array, X_new: Array, Y: Array, b: float, constant: float) -> Relation:
+    """pr:yktrack with `constant`, over the outcomes M (outcomes, n, n)."""
     state = TrackingState(X_new, _constraint(M, X_new), X, Y, np.zeros(1), np.full((1, 1, 1), b))
     track(state, _constraint(M, X))
     mean = M.mean(axis=0)
@@ -133,16 +136,16 @@ def recursion_margin(M: Array, X: Array, X_new: Array, Y: Array, b: float, const
         + constant * (tau_x * tau_m * norm(X_new - X)) ** 2
     )
     rounding = 1e-13 * (tau_x**2 * tau_m + norm(Y)) ** 2  # of the differences on both sides
-    return float(at_most(gap, bound + rounding))
+    return at_most(gap, bound + rounding)
 
 
-def sharpest(move: float, constant: float) -> float:
-    """Margin for n = p = 1, ``M_theta = +-1`` (M = 0), ``x = 1 - move -> 1`` and ``b = 2 move``.
+def sharpest(move: float, constant: float) -> Relation:
+    """For n = p = 1, ``M_theta = +-1`` (M = 0), ``x = 1 - move -> 1`` and ``b = 2 move``.
 
     To first order ``E|C - Y|^2 = (2 move + b)^2`` against ``2 b^2 + constant move^2``: equal for 8.
     """
     one = np.ones((1, 1))
-    return recursion_margin(np.stack([one, -one]), (1 - move) * one, one, 0 * one, 2 * move, constant)
+    return recursion_at(np.stack([one, -one]), (1 - move) * one, one, 0 * one, 2 * move, constant)
 
 
 def conditional_bias(toy: FinitePencil, X: Array, b: float, beta: float = 1.0) -> Array:

@@ -25,12 +25,12 @@ def test_the_tracking_error_satisfies_the_corrected_recursion(seed, n, p, b, mov
     X_new = X + 10**move * rng.standard_normal(X.shape)
     Y = sym(rng.standard_normal((X.shape[1],) * 2))
     constant = tracker.SEMIDEFINITE if semidefinite else tracker.INDEFINITE
-    assert tracker.recursion_margin(M, X, X_new, Y, b, constant) >= -1e-12
+    assert tracker.recursion_at(M, X, X_new, Y, b, constant).margins >= -1e-12
 
 
 def test_no_constant_below_eight_serves_in_the_recursion_and_the_printed_one_fails_clearly():
-    assert tracker.sharpest(1e-4, 8) >= 0 > tracker.sharpest(1e-4, 7.98)
-    assert tracker.sharpest(1e-4, tracker.PRINTED) < -0.2
+    assert tracker.sharpest(1e-4, 8).margins >= 0 > tracker.sharpest(1e-4, 7.98).margins
+    assert tracker.sharpest(1e-4, tracker.PRINTED).margins < -0.2
 
 
 def test_the_error_of_a_standing_tracker_is_what_all_paths_give():

@@ -6,7 +6,20 @@ import pytest
 from cdfsg import checksums
 from cdfsg.files import PAPER
 from cdfsg.theory import counterexamples, statement, statements
-from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS, Check, Counterexample, Erratum, Statement, Tally
+from cdfsg.theory.statement import (
+    CORRECTED,
+    FALSE,
+    HOLDS,
+    Check,
+    Counterexample,
+    Erratum,
+    Searches,
+    Statement,
+    at_most,
+    beside,
+    equal,
+    true,
+)
 
 EVERY = [entry for part in statements.PARTS for entry in part]
 
@@ -64,53 +77,67 @@ def test_every_statement_says_where_it_stands_and_what_it_assumes():
 # --- what a check concludes
 
 
-def concluded(*margins, **words):
-    return Statement(margins=lambda: iter(margins), label="s", place="p", says="It is so.", **words)()
+def concluded(*items, **words):
+    return Statement(margins=lambda: iter(items), label="s", place="p", says="It is so.", **words)()
 
 
 def refuting(refutes=True):
     return lambda: Counterexample("x = 1", {"printed": 1.23456, "right": 2.0}, refutes)
 
 
-@pytest.mark.parametrize("margins", [(1.0, -1e-3, 2.0), (), (1.0, float("nan")), (np.array([1.0, -1.0]),)])
-def test_a_statement_that_falls_short_once_or_has_no_instance_is_false(margins):
-    assert concluded(*margins).verdict == FALSE
+HALF = at_most(1.0, 2.0)
+
+
+@pytest.mark.parametrize("items", [
+    (HALF, at_most(2.0, 1.999)), (), (HALF, at_most(float("nan"), 1.0)), (at_most(np.array([0.0, 2.0]), 1.0),),
+    (HALF, ("x = 1", HALF, equal(1.0, 1.1, 1.0))), (true(1 > 2),),
+])  # fmt: skip
+def test_a_statement_that_falls_short_once_or_has_no_instance_is_false(items):
+    assert concluded(*items).verdict == FALSE
 
 
 def test_a_statement_that_holds_while_its_printed_form_is_refuted_holds_after_a_correction():
-    check = concluded(0.5, corrected="thus", counterexample=refuting())
+    check = concluded(HALF, corrected="thus", counterexample=refuting())
     assert (check.verdict, check.witness) == (CORRECTED, "x = 1: printed 1.235, right 2")
     assert check.tested == "It is so. Corrected: thus."
-    check = concluded(0.5, corrected="thus", counterexample=refuting(False))
+    check = concluded(HALF, corrected="thus", counterexample=refuting(False))
     assert (check.verdict, check.witness, check.tested) == (HOLDS, "", "It is so.")
 
 
 def test_margins_within_the_rounding_of_a_statement_hold_and_notes_are_told():
-    check = concluded(-1e-8, "Even more", rounding=1e-7)
+    check = concluded(equal(1.0, 1.0 + 1e-8, 1.0), "Even more", rounding=1e-7)
     assert check.verdict == HOLDS and check.tested == "It is so. Even more."
-    assert " ".join(str(check).split()) == "holds -1.0e-08 1 s: It is so. Even more."
+    assert " ".join(str(check).split()) == "holds -1.0e-08 1 equality s: It is so. Even more."
 
 
-def test_an_instance_counts_once_with_its_least_margin_and_an_array_once_per_entry():
-    check = concluded((0.3, 0.1, 0.2), np.array([0.5, 0.4]))
-    assert (check.instances, check.margin) == (3, 0.1)
+def test_an_instance_counts_once_and_an_array_once_per_entry():
+    check = concluded(("x = 1", HALF, at_most(3.0, 4.0)), at_most(np.array([0.5, 0.4]), 1.0))
+    assert (check.instances, check.margin) == (3, 0.25)
+
+
+def test_the_loosest_of_the_bounds_is_shown_with_the_instance_where_it_is_tightest_and_how_searches_went():
+    items = ("x = 1", HALF, at_most(9.0, 10.0)), ("x = 2", at_most(3.0, 4.0), HALF), ("x = 3", HALF, HALF)
+    check = concluded(*items, Searches(5, 2), Searches(4, 1))
+    assert (check.tightest, check.instance, check.searches, check.failed) == ("0.75", "x = 2", 9, 3)
+    assert str(check).endswith("It is so. Tightest: x = 2. Searches: 9, 3 failed.")
+    assert concluded(equal(1.0, 1.0, 1.0)).tightest == "equality" and concluded(true(1 < 2)).tightest == ""
 
 
 @pytest.mark.parametrize("a, b, margin", [(1.0, 2.0, 0.5), (2.0, 1.0, -0.5), (-2.0, -1.0, 0.5), (0.0, 0.0, 0.0)])
 def test_the_margin_of_an_inequality_is_relative_and_negative_where_it_fails(a, b, margin):
-    assert statement.at_most(a, b) == margin
+    assert at_most(a, b).margins == margin
 
 
 def test_the_margin_of_an_identity_is_minus_its_relative_error():
-    equal = statement.equal
-    assert equal(-1.0, 1.0, 4.0) == equal(np.array([1.0, 2.0]), np.array([1.0, 0.0]), 4.0) == -0.5
+    assert equal(-1.0, 1.0, 4.0).margins == equal(np.array([1.0, 2.0]), np.array([1.0, 0.0]), 4.0).margins == -0.5
+    lanes = equal(np.array([[3.0, 4.0], [0.0, 1.0]]), 0.0, np.array([10.0, 1.0]))
+    assert lanes.margins.tolist() == [-0.5, -1.0]
 
 
-def test_a_side_claim_that_fails_is_named():
-    tally = Tally()
-    tally.add(-1.0)
-    with pytest.raises(ArithmeticError, match="expected that pigs fly, but the least margin of 1 cases is -1"):
-        tally.require("pigs fly")
+def test_a_claim_beside_a_statement_that_fails_is_named_and_does_not_count_for_the_verdict():
+    with pytest.raises(ArithmeticError, match="s: expected that pigs fly, but the least margin of 1 cases is -1"):
+        concluded(HALF, beside("pigs fly", true(1 > 2)))
+    assert concluded(at_most(2.0, 1.0), beside("pigs walk", true(1 < 2))).verdict == FALSE
 
 
 def test_a_label_is_given_once_and_a_severity_is_known():
@@ -137,7 +164,7 @@ def test_a_verdict_that_changed_and_what_is_missing_on_either_side_is_said_in_wo
 
 
 def test_the_report_fails_where_a_verdict_differs_from_the_record_and_can_write_it(tmp_path, monkeypatch, capsys):
-    entry = Statement(margins=lambda: iter([0.0]), label="a", place="p", says="S.")
+    entry = Statement(margins=lambda: iter([HALF]), label="a", place="p", says="S.")
     monkeypatch.setattr(statements, "PARTS", ((entry,),))
     monkeypatch.setattr(statements, "recorded", lambda: recorded(a=FALSE))
     with pytest.raises(ValueError, match="a is recorded as 'false' but found to be 'holds'"):

@@ -114,7 +114,7 @@ def test_the_report_and_every_open_question_with_its_answers_are_pages(page):
 def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erratum_with_what_refutes_it(page):
     soup, rows = page("pages/theory"), statements.recorded().values()
     cells = [row.select("td") for row in soup.select("article table.numbers tbody tr")]
-    shown = [(says.text, verdict.text) for _, _, says, verdict in cells]
+    shown = [(says.text, verdict.text) for _, _, says, _, verdict in cells]
     assert shown == [(row.says, f"{site.SIGNS[row.verdict][0]} {row.verdict}") for row in rows]
     errata = [entry for entry in statements.errata() if entry.counterexample]
     assert errata and all(str(entry.counterexample()) in soup.text for entry in errata)
