@@ -52,7 +52,7 @@ def crosses_kink(problem: Problem, points: Sequence[Array]) -> bool:
 
 
 @statement("Le_formulation_gradient_f", "Section 3.1, first lemma", assumes=EVERY,
-    says="eq:gradh is the gradient of the penalty function.")
+    known_by="algebra", says="eq:gradh is the gradient of the penalty function.")
 def gradient() -> Margins:
     for h, X, D in smooth_lines(5):
         slope = inner(h.gradient(X), D)
@@ -60,7 +60,7 @@ def gradient() -> Margins:
 
 
 @statement("Le_inner_nablah_XQ", "Section 3.1, second lemma", assumes=EVERY + ", Q commutes with C",
-    says="<XQ, grad h(X)> = tr((beta C (C + I) - 3/2 Lambda) (C - I) Q).")
+    known_by="algebra", says="<XQ, grad h(X)> = tr((beta C (C + I) - 3/2 Lambda) (C - I) Q).")
 def inner_product() -> Margins:
     for _, h, X, rng in points(somewhere, any_instances(COUNT, 6)):
         C, G = h.constraint(X), dissolved_gradient(h, X)
@@ -77,7 +77,7 @@ def commuting(C: Array, rng: Generator) -> Array:
 
 
 @statement("Le_inner_nablah_XQ, proof", "Section 3.1, last line", assumes=EVERY + ", Q commutes with C",
-    says="The same at the end of the proof.",
+    known_by="algebra", says="The same at the end of the proof.",
     printed="(... - 3/2 Lambda(X)) (X'MX + I) Q",
     corrected="(... - 3/2 Lambda(X)) (X'MX - I) Q, since C^2 - I = (C + I)(C - I)",
     severity="typo", counterexample=counterexamples.inner_product_last_line)
@@ -108,7 +108,7 @@ def growth_of_g() -> Margins:
 
 
 @statement("Le_formulation_hessian_h", "Section 3.1, eq:hessh, last term", assumes=EVERY,
-    says="The Hessian of the penalty function.",
+    known_by="algebra", says="The Hessian of the penalty function.",
     printed="4 beta M X Psi(X'MD) X'MX",
     corrected="2 beta M X (Psi(X'MD) X'MX + X'MX Psi(X'MD)); "
               "they agree where these commute, as in the proofs",
@@ -122,12 +122,12 @@ def hessian() -> Margins:
 def printed_hessian(h: Penalty, X: Array, D: Array) -> Array:
     """eq:hessh as printed, with the last term ``4 beta M X Psi(X'MD) C``."""
     C, S = h.constraint(X), sym(X.T @ h.M @ D)
-    return h.hessian(X, D) + 2 * h.beta * h.M @ X @ (S @ C - C @ S)
+    return h.hessian(X, D) + 2 * h.M @ X @ (S @ C - C @ S) * h.beta
 
 
 @statement("eq:hessh, uses", "Section 3, proofs",
     assumes="X feasible, or D = X v v' with an eigenvector v of C",
-    says="The printed Hessian is right where the proofs use it.")
+    known_by="algebra", says="The printed Hessian is right where the proofs use it.")
 def printed_hessian_in_use() -> Margins:
     for case, h, X, rng in points(feasible, instances(COUNT, 11)):
         Z = in_omega(h.M, case.p, rng)
@@ -137,7 +137,7 @@ def printed_hessian_in_use() -> Margins:
             yield equal(printed_hessian(h, point, D), H, norm(H) + h.beta * case.spectrum[1] * norm(point))
 
 
-@statement("eq:GD", "Section 3.1", assumes=EVERY, says="J_G(X)[D] is the derivative of G.")
+@statement("eq:GD", "Section 3.1", assumes=EVERY, known_by="algebra", says="J_G(X)[D] is the derivative of G.")
 def derivative_of_g() -> Margins:
     for h, X, D in smooth_lines(12):
         J = dissolved_derivative(h, X, D)

@@ -47,7 +47,7 @@ def near(seed: int) -> Iterator[tuple[Instance, Penalty, Array, object]]:
 
 
 @statement("eq:sta2", "Section 3.4", assumes=BLANKET,
-    says="<XQ, grad g(X)> = -3/2 tr(Lambda (C - I) Q).",
+    known_by="algebra", says="<XQ, grad g(X)> = -3/2 tr(Lambda (C - I) Q).",
     printed="for any Q in S^p",
     corrected="for any Q in S^p that commutes with X'MX; C^2 - I, for which it is used, does",
     severity="gap in proof", counterexample=counterexamples.any_symmetric_factor)
@@ -83,7 +83,7 @@ def violation_proof() -> Margins:
 
 
 @statement("th:star_bx, proof", "Section 3.4, first line", assumes=NEAR,
-    says="The difference of grad g and L.",
+    known_by="algebra", says="The difference of grad g and L.",
     printed="grad f(A(X)) - f(X) + 1/2 grad f(A(X)) (X'MX - I) - ...",
     corrected="grad f(A(X)) - grad f(X) - 1/2 grad f(A(X)) (X'MX - I) - ...",
     severity="typo", counterexample=counterexamples.dissolved_gradient_sign)

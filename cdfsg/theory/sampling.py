@@ -26,7 +26,7 @@ Sizes = tuple[int, ...]
 
 
 @statement("eq:H", "Section 4.1", assumes=EVERY,
-    says="H(X, C(X)) = h(X) (eq:nest).",
+    known_by="algebra", says="H(X, C(X)) = h(X) (eq:nest).",
     printed="beta/6 tr(V (V^2 - I))",
     corrected="beta/6 tr(V (V^2 - 3 I)), which agrees with (CDFCP)",
     severity="wrong formula", counterexample=counterexamples.surrogate_minimiser,
@@ -38,7 +38,7 @@ def surrogate_value() -> Margins:
 
 
 @statement("W", "Section 4.1", assumes=EVERY + ", smooth f, M_theta symmetric, Y far from C(X)",
-    says="W(X, Y) is the derivative of H through both arguments, and W(X, C(X)) = grad h(X).")
+    known_by="algebra", says="W(X, Y) is the derivative of H through both arguments, and W(X, C(X)) = grad h(X).")
 def direction() -> Margins:
     for _, h, X, rng in points(somewhere, any_instances(COUNT, 16, kinds=LIPSCHITZ)):
         D, C = somewhere(h.M, X.shape[1], rng), h.constraint(X)

@@ -21,10 +21,9 @@ BLANKET = "Assumption 1.1"
 ABOVE = "Assumption 1.1, beta >= beta~"
 EVERY = "M >= 0, every beta"
 PRINTED, OURS = "printed", "ours"  # in the paper; a reading of Section 5 or of an implementation, or a remark of ours
-PROOF, ALGEBRA, CERTIFICATE, SEARCH = "proof", "algebra", "certificate", "search"
-"""How the verdict is known: by the proof in the docstring, whose steps are tested; for generic small n and p by
-computer algebra (``tests/theory/test_algebra.py``); by an instance that decides it; or as no instance of a search
-fails."""
+KNOWN_BY = ("proof", "algebra", "certificate", "search")
+"""How a verdict is known: by the proof in the docstring, whose steps are tested; by computer algebra for generic small
+n and p (``tests/theory/test_algebra.py``); by an instance that decides it; or as no instance of a search fails."""
 BOUND, IDENTITY, CONDITION = "bound", "identity", "condition"
 TINY = 1e-300  # keeps margins finite where both sides vanish
 
@@ -220,7 +219,7 @@ class Statement:
     corrected: str = ""  # the form that is tested, if it is not what the paper says
     counterexample: Callable[[], Counterexample] | None = None  # refutes the printed form
     source: str = PRINTED  # or OURS
-    known_by: str = SEARCH  # or PROOF, ALGEBRA, CERTIFICATE
+    known_by: str = "search"  # of KNOWN_BY
     rounding: float = 1e-9  # by how much a margin may fall short
     slips: tuple[Erratum, ...] = ()  # more misprints of the place
 

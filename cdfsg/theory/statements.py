@@ -24,7 +24,7 @@ from cdfsg.theory import (
     second_order,
     tracker,
 )
-from cdfsg.theory.statement import PRINTED, SEARCH, STATEMENTS, Check, Erratum, Statement
+from cdfsg.theory.statement import PRINTED, STATEMENTS, Check, Erratum, Statement
 
 
 def _of(*modules: ModuleType) -> tuple[Statement, ...]:
@@ -52,7 +52,7 @@ class Recorded:
     verdict: str
     assumes: str = ""
     source: str = PRINTED
-    known_by: str = SEARCH
+    known_by: str = "search"
     tightest: str = ""  # see `Check`, as the next three
     instance: str = ""
     searches: str = ""

@@ -71,6 +71,7 @@ def test_every_statement_says_where_it_stands_and_what_it_assumes():
     for entry in EVERY:
         assert entry.place.startswith(("Section", "Assumption")) and entry.assumes and entry.says.endswith(".")
         assert bool(entry.printed) == bool(entry.severity) and (entry.corrected or not entry.printed)
+        assert entry.known_by in statement.KNOWN_BY and (entry.known_by != "proof" or entry.margins.__doc__)
     assert len({erratum.place for erratum in statements.errata()}) == len(statements.errata()) == 35
 
 
