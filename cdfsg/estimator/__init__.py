@@ -2,5 +2,6 @@
 
 from cdfsg.estimator.convergence import Progress
 from cdfsg.estimator.gcca import StochasticGCCA
+from cdfsg.estimator.inference import HeldOut, permutation_test
 
-__all__ = ["Progress", "StochasticGCCA"]
+__all__ = ["HeldOut", "Progress", "StochasticGCCA", "permutation_test"]

@@ -202,23 +202,24 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, views: Any) -> Any:
-        """Project every view on its weights.
+        """Project every view on its weights; in a list, views may be None.
 
         Returns
         -------
-        list of array (N, n_components), or array (N, m * n_components)
+        list of array (N, n_components) or None, or array (N, m * n_components)
             A list for a list; for one array, the projections side by side.  float32 for float32 data.
         """
         check_is_fitted(self)
-        source = read_features(self, views, at_least=1, reset=False)
-        scores = (self._scores(blocks, source.dtype) for blocks in source.batches(MEASURED_ROWS))
+        source = read_features(self, views, at_least=1, some=True)
+        scores = (self._scores(blocks, source.dtype, source.views) for blocks in source.batches(MEASURED_ROWS))
         projected = [np.concatenate(parts) for parts in zip(*scores, strict=True)]
-        if len(source.tables) == 1:
+        if len(source.tables) < len(source.views):
             return np.concatenate(projected, axis=1)
         container = _get_output_config("transform", self)["dense"]
         if container != "default":
             raise ValueError(f"set_output(transform={container!r}) needs one array and view_sizes, not a list of views")
-        return projected
+        given = iter(projected)
+        return [next(given) if size else None for size in source.sizes]
 
     def score(self, views: Any, y: Any = None) -> float:
         """Total correlation captured on these rows, centred on them if `center`.
@@ -230,7 +231,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         rows, shift, largest, mean, K = 0, np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
         with np.errstate(over="ignore", invalid="ignore"):
             for blocks in source.batches(MEASURED_ROWS):
-                P = np.stack(self._scores(blocks, np.float64), axis=1)
+                P = np.stack(self._scores(blocks, np.float64, source.views), axis=1)
                 largest = np.maximum(largest, np.abs(P).max(axis=0))
                 if self.center and not rows:  # the square of a mean far from zero would cost all digits
                     shift = P[0]
@@ -267,9 +268,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         resets = iter([reset])  # with the first chunk of the first pass alone
         return Stream(views, lambda chunk: read_chunk(self, chunk, reset=next(resets, False)))
 
-    def _scores(self, blocks: list[ViewRows], dtype: Any) -> list[Array]:
-        W = [weights / scale[:, None] for weights, scale in zip(self.weights_, self.scales_, strict=True)]
-        return [np.asarray(Z @ w - mu @ w, dtype) for Z, w, mu in zip(blocks, W, self.means_, strict=True)]
+    def _scores(self, blocks: list[ViewRows], dtype: Any, views: Sequence[int]) -> list[Array]:
+        W = [self.weights_[i] / self.scales_[i][:, None] for i in views]
+        return [np.asarray(Z @ w - self.means_[i] @ w, dtype) for Z, w, i in zip(blocks, W, views, strict=True)]
 
     def _forget(self, rows: int | None) -> None:
         """Begin anew, so that a fit that fails leaves no mixture of two."""

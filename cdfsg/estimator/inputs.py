@@ -24,9 +24,14 @@ class Source:
     """Views that can be read again: a table each, or one with all of them side by side."""
 
     tables: list[Any]  # arrays, CSR matrices or Dask arrays, with a row per sample
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # widths of the views; 0 for one that is missing
     same_labels: bool | None = None  # whether all DataFrames have the same row labels; None for fewer than two
     again: ClassVar[bool] = True  # whether the rows can be read more than once
+
+    @property
+    def views(self) -> list[int]:
+        """Numbers of the views that are there."""
+        return [i for i, size in enumerate(self.sizes) if size]
 
     @property
     def n_samples(self) -> int:
@@ -42,13 +47,13 @@ class Source:
 
     def take(self, rows: Array | slice) -> list[ViewRows]:
         """The named rows of every view, converted; ValueError if one is missing or infinite."""
-        parts = [_rows_of(table, rows, i) for i, table in enumerate(self.tables)]
-        if len(parts) == 1:
+        parts = [_rows_of(table, rows, i) for i, table in zip(self.views, self.tables, strict=False)]
+        if len(parts) < len(self.views):
             parts = [parts[0][:, view] for view in view_slices(self.sizes)]
         blocks = [_convert(part, self.dtype) for part in parts]
         for table in self.tables:
             _release(table)
-        for i, block in enumerate(blocks):
+        for i, block in zip(self.views, blocks, strict=True):
             _require_finite(block, i)
         return blocks
 

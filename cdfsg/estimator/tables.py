@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
 from cdfsg.estimator.inputs import Source, is_dask
-from cdfsg.linalg import Array
+from cdfsg.linalg import Array, view_slices
 
 EXPECTED = "expected real numbers in an array of shape (N, n_i)"
 FORMS = "give view_sizes for one array, list(views.values()) for a dict, fit(lambda: views) for a loader of chunks"
@@ -30,16 +30,16 @@ def read_chunk(estimator: Any, views: Any, *, reset: bool) -> Source:
     return source
 
 
-def read_features(estimator: Any, views: Any, *, at_least: int, reset: bool) -> Source:
-    """Read views; with `reset` for a new fit, else with the columns of the last."""
+def read_features(estimator: Any, views: Any, *, at_least: int, reset: bool = False, some: bool = False) -> Source:
+    """Read views; with `reset` for a new fit, else with the columns of the last; with `some`, a few may be None."""
     listed = isinstance(views, list | tuple)
     table = not listed and _dimensions(views) == 2
     if table and not reset:
         validate_data(estimator, views, reset=False, skip_check_array=True)  # number and names of the columns
-    source = read_views(views, estimator.view_sizes, at_least=at_least)
-    names = _column_names(views) if listed else None
+    source = read_views(views, estimator.view_sizes, at_least=at_least, some=some)
+    names = _column_names([views[i] for i in source.views]) if listed else None
     if not reset:
-        _require_features(estimator, source.sizes, names)
+        _require_features(estimator, source, names)
         return source
     if table:
         validate_data(estimator, views, skip_check_array=True)
@@ -52,38 +52,44 @@ def read_features(estimator: Any, views: Any, *, at_least: int, reset: bool) -> 
     return source
 
 
-def read_views(X: Any, view_sizes: Any, *, at_least: int = 1) -> Source:
-    """Make a source of a list of views, or of one array and `view_sizes`."""
-    listed = isinstance(X, list | tuple) and bool(X) and all(_dimensions(view) == 2 for view in X)
+def read_views(X: Any, view_sizes: Any, *, at_least: int = 1, some: bool = False) -> Source:
+    """Make a source of a list of views, with `some` perhaps not all, or of one array and `view_sizes`."""
+    listed = isinstance(X, list | tuple) and bool(X) and all(view is None or _dimensions(view) == 2 for view in X)
     if view_sizes is None or listed:
-        return _read_list(X, view_sizes, at_least)
+        return _read_list(X, view_sizes, at_least, some)
     table = _read_table(X, at_least, "views")
     return Source([table], _widths_in(view_sizes, int(table.shape[1])))
 
 
-def _read_list(views: Any, view_sizes: Any, at_least: int) -> Source:
+def _read_list(views: Any, view_sizes: Any, at_least: int, some: bool) -> Source:
     if not isinstance(views, list | tuple):
         raise ValueError(f"views of type {type(views).__name__}: expected a list of arrays, one per view; {FORMS}")
     if len(views) < 2:
         raise ValueError(f"views has {len(views)} view(s): expected at least two, [X1, X2, ...]; {FORMS}")
-    tables = [_read_table(view, at_least, f"view {i}") for i, view in enumerate(views)]
+    given = [i for i, view in enumerate(views) if view is not None]
+    if not given or (len(given) < len(views) and not some):
+        raise ValueError(f"only views {given} are given: expected all; transform and predict need only one of them")
+    tables = {i: _read_table(views[i], at_least, f"view {i}") for i in given}
     same_labels = _have_same_labels(views)
-    rows, sizes = zip(*(map(int, table.shape) for table in tables), strict=True)
+    rows = tuple(int(table.shape[0]) for table in tables.values())
+    sizes = tuple(int(tables[i].shape[1]) if i in tables else 0 for i in range(len(views)))
     if len(set(rows)) > 1:
         raise ValueError(f"views with {rows} rows: expected as many in each, since row k of all is one sample")
-    if view_sizes is not None and not isinstance(view_sizes, str) and sizes != tuple(view_sizes):
+    if not (some or view_sizes is None or isinstance(view_sizes, str) or sizes == tuple(view_sizes)):
         raise ValueError(f"view_sizes={view_sizes!r} for views of widths {sizes}: expected the same, or None")
-    return Source(tables, sizes, same_labels)
+    return Source(list(tables.values()), sizes, same_labels)
 
 
-def _require_features(estimator: Any, sizes: tuple[int, ...], names: Array | None) -> None:
-    name, fitted = type(estimator).__name__, estimator.n_features_per_view_
+def _require_features(estimator: Any, source: Source, names: Array | None) -> None:
+    name, fitted, sizes = type(estimator).__name__, estimator.n_features_per_view_, source.sizes
     if len(sizes) != len(fitted):
         raise ValueError(f"views has {len(sizes)} views, but {name} was fitted with {len(fitted)}; give as many")
-    for i, (got, expected) in enumerate(zip(sizes, fitted, strict=True)):
-        if got != expected:
-            raise ValueError(f"view {i} has {got} features, but {name} was fitted with {expected}; give as many")
+    for i in source.views:
+        if sizes[i] != fitted[i]:
+            raise ValueError(f"view {i} has {sizes[i]} features, but {name} was fitted with {fitted[i]}; give as many")
     known = getattr(estimator, "feature_names_in_", None)
+    if known is not None:
+        known = np.concatenate([known[view_slices(fitted)[i]] for i in source.views])
     if names is not None and known is not None and not np.array_equal(names, known):
         some = ", ".join(known[:5]) + ", ..." * (len(known) > 5)
         raise ValueError(f"the names of the columns, or their order, are new since the fit: expected {some}")

@@ -4,7 +4,9 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -85,3 +87,38 @@ def test_the_package_loads_the_estimator_only_when_asked():
 def test_the_package_has_nothing_else_to_import():
     with pytest.raises(AttributeError, match="module 'cdfsg' has no attribute 'GCCA'"):
         _ = cdfsg.GCCA
+
+
+def test_one_view_alone_is_projected_as_beside_the_others():
+    views = synthetic(sizes=(8, 6, 7))
+    model = StochasticGCCA(2, n_epochs=1, random_state=0).fit(views)
+    first, second, third = model.transform(views)
+    alone, *others = model.transform([views[0], None, None])
+    np.testing.assert_array_equal(alone, first)
+    assert others == [None, None]
+    two = model.transform([None, sparse.csr_array(views[1]), views[2].astype(np.float32)])
+    assert two[0] is None
+    np.testing.assert_allclose(two[1:], [second, third], atol=1e-6)
+    in_one = StochasticGCCA(2, n_epochs=1, random_state=0, view_sizes=(8, 6, 7)).fit(np.hstack(views))
+    np.testing.assert_array_equal(in_one.transform([None, None, views[2]])[2], third)
+
+
+def test_one_view_alone_must_have_the_columns_of_the_fit():
+    left, right = (pd.DataFrame(view).add_prefix(name) for view, name in zip(synthetic(), "ab", strict=True))
+    model = StochasticGCCA(n_epochs=1, random_state=0).fit([left, right])
+    assert model.transform([None, right])[1].shape == (2000, 1)
+    for views, words in [
+        ([right, None], "view 0 has 6 features, but StochasticGCCA was fitted with 8"),
+        ([left[left.columns[::-1]], None], "the names of the columns.*expected a0, a1"),
+        ([None, right.set_axis(list("uvwxyz"), axis=1)], "the names of the columns.*expected b0, b1"),
+        ([None, right.assign(b2=np.nan)], "view 1 contains NaN"),
+        ([None, left.astype(str)], "view 1 has the column 'a0'"),
+        ([left], r"1 view\(s\)"),
+        ([None, None], "only views .* are given"),
+        ([left, None, None], "views has 3 views, but StochasticGCCA was fitted with 2"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            model.transform(views)
+    for call in (model.fit, model.partial_fit, model.score, model.calibrate):
+        with pytest.raises(ValueError, match=r"only views \[1\] are given: expected all"):
+            call([None, right])
