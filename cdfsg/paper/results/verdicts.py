@@ -6,7 +6,6 @@ from scipy import stats
 
 from cdfsg import checksums
 from cdfsg.files import RECORDS
-from cdfsg.linalg import Array
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.protocols import OTHERS, OURS, headline_variant
@@ -126,22 +125,15 @@ def chance(judged: pd.DataFrame, seed: int = 1) -> tuple[float, float]:
     counts, rng = np.zeros(PERMUTATIONS), np.random.default_rng(seed)
     independent = counted(judged)
     for _, block in independent.groupby(["table", "p", independent["solver"].isin(OURS)]):
-        wide = block.pivot(index=["batch_size", "solver"], columns="quantity", values=["reported", "reproduced"])
-        within = _within(wide["reproduced"], wide["reported"])
+        wide = block.pivot(
+            index=["batch_size", "solver"], columns="quantity", values=["reported", "reproduced", "tolerance"]
+        )
+        apart = np.abs(wide["reproduced"].to_numpy()[:, None] - wide["reported"].to_numpy())
+        within = (apart <= wide["tolerance"].to_numpy() + 1e-12).sum(axis=2)  # of each of our rows and printed row
         for n in range(PERMUTATIONS):
             order = rng.permutation(len(within))
             counts[n] += within[np.arange(len(within)), order].sum()
     return float(counts.mean()), float(np.quantile(counts, 0.95))
-
-
-def _within(reproduced: pd.DataFrame, reported: pd.DataFrame) -> Array:
-    """How many numbers of each of our rows match each printed row, (rows, rows)."""
-    total = np.zeros((len(reproduced), len(reported)), dtype=int)
-    for quantity in reported:
-        ours, printed = reproduced[quantity].to_numpy(), reported[quantity].to_numpy()
-        reach = np.array([tolerance_of(str(quantity)).around(value) for value in printed])
-        total += np.abs(ours[:, None] - printed) <= reach + 1e-12
-    return total
 
 
 def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:

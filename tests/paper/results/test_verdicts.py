@@ -88,7 +88,7 @@ def rows(reported, reproduced=None):
     """Judged rows of one table and p: the Fea of CDFSG-Ada at a batch size each."""
     table = pd.DataFrame({"reported": reported, "reproduced": reported if reproduced is None else reproduced})
     return table.assign(table="t", p=5, solver="CDFSG-Ada", batch_size=range(len(table)), quantity="fea",
-                        verdict="match")  # fmt: skip
+                        tolerance=0.05, verdict="match")  # fmt: skip
 
 
 def test_rows_that_are_all_equal_match_as_often_by_chance_and_rows_far_apart_match_one_in_eight():
