@@ -5,9 +5,9 @@ import pytest
 
 from cdfsg import metrics
 from cdfsg.linalg import truncated_inv_sqrt
-from cdfsg.merits import MERITS, Huber, Identity, make_merit
+from cdfsg.merits import MERITS, Huber, make_merit
 from cdfsg.penalty import Penalty
-from cdfsg.problems import GCCA, Quadratic, SampledGCCA
+from cdfsg.problems import Quadratic
 
 
 @pytest.mark.parametrize("name", MERITS)
@@ -30,38 +30,8 @@ def test_a_merit_keeps_single_precision(name):
     assert {g.value(t).dtype, g.slope(t).dtype, g.curvature(t).dtype} == {np.dtype(np.float32)}
 
 
-def test_a_quadratic_takes_nested_lists_and_names_its_matrix_when_it_refuses():
+def test_a_quadratic_takes_nested_lists():
     assert Quadratic([[2, 0], [0, 4]]).value(np.ones((2, 1))) == 3
-    with pytest.raises(ValueError, match="^A must be symmetric"):
-        Quadratic([[2, 1], [0, 4]])
-
-
-@pytest.mark.parametrize(
-    "make, name",
-    [
-        (lambda bad: Quadratic(bad), "A"),
-        (lambda bad: GCCA(bad, (1, 1), Identity()), "covariance"),
-        (lambda bad: GCCA(np.eye(2), (1, 1), Identity(), bad), "weights"),
-        (lambda bad: SampledGCCA((1, 1), Identity(), bad), "weights"),
-    ],
-)
-@pytest.mark.parametrize(
-    "bad, words",
-    [
-        (np.array([[1.0, 2], [0, 1]]), "must be symmetric, got entries 2 apart"),
-        (np.full((2, 2), np.inf), "must be finite"),
-        (np.full((2, 2), np.nan), "must be finite"),
-    ],
-)
-def test_a_matrix_that_is_not_symmetric_and_finite_is_refused_by_its_name(make, name, bad, words):
-    with pytest.raises(ValueError, match=f"^{name} {words}"):
-        make(bad)
-
-
-@pytest.mark.parametrize("A", [np.ones(2), np.ones((1, 1, 1)), np.ones((1, 2)), np.ones((2, 3))])
-def test_an_array_that_is_no_square_matrix_is_refused_as_such(A):
-    with pytest.raises(ValueError, match="^A must be a square matrix"):
-        Quadratic(A)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
@@ -69,27 +39,6 @@ def test_the_symmetry_of_a_matrix_is_judged_relative_to_its_largest_entry(scale)
     Quadratic(scale * np.array([[1, 1 + 1e-11], [1, 1]]))
     with pytest.raises(ValueError, match="must be symmetric"):
         Quadratic(scale * np.array([[1, 1 + 1e-9], [1, 1]]))
-
-
-@pytest.mark.parametrize(
-    "M",
-    [np.ones(2), np.ones((1, 2, 2)), np.ones((2, 3)), np.triu(np.ones((2, 2))), np.diag([1, np.nan])],
-)
-def test_a_constraint_matrix_that_is_not_finite_symmetric_and_square_is_refused(M):
-    with pytest.raises(ValueError, match="M must be (a square matrix|finite|symmetric)"):
-        Penalty(Quadratic(np.eye(2)), M, 1.0)
-
-
-@pytest.mark.parametrize("problem", [Quadratic, "quadratic", np.eye(2)])
-def test_an_objective_without_a_gradient_or_a_class_of_them_is_refused(problem):
-    with pytest.raises(ValueError, match="problem must be an exact problem"):
-        Penalty(problem, np.eye(2), 1.0)
-
-
-@pytest.mark.parametrize("beta", [0.0, np.nan, np.inf])
-def test_a_penalty_parameter_must_be_positive_and_finite(beta):
-    with pytest.raises(ValueError, match="beta must be a positive finite number"):
-        Penalty(Quadratic(np.eye(2)), np.eye(2), beta)
 
 
 def test_the_threshold_is_inversely_proportional_to_the_scale_of_m():

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from cdfsg.checks import require_sizes
 from cdfsg.linalg import inv_sqrt, side_by_side, sym, truncated_inv_sqrt
 
 
@@ -52,10 +51,3 @@ def test_the_truncation_of_a_spectrum_is_relative_so_that_units_do_not_matter(rn
     for unit in (1e-12, 1e12):
         in_units = truncated_inv_sqrt(unit * A, 1e-10) * unit**0.5
         np.testing.assert_allclose(in_units, truncated_inv_sqrt(A, 1e-10), rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("sizes, total", [((), 0), ((0, 3), 3), ((2, 2), 3)])
-def test_view_sizes_that_cut_nothing_or_not_all_are_refused(sizes, total):
-    meant = rf"view sizes must be positive whole numbers and sum to {total}, one per view, got \("
-    with pytest.raises(ValueError, match=meant):
-        require_sizes(sizes, total)

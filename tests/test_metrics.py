@@ -4,7 +4,6 @@ from scipy.linalg import eigh
 from sklearn.cross_decomposition import CCA
 
 from cdfsg import metrics
-from cdfsg.datasets import load
 from cdfsg.linalg import inv_sqrt
 from cdfsg.merits import Huber, Identity
 from cdfsg.problems import GCCA
@@ -113,15 +112,10 @@ def test_a_diverged_lane_gives_nan_and_leaves_the_others_alone(data, numpy_raise
     X[1], X[2, :2] = np.nan, [[np.inf], [-np.inf]]
     X[3] *= 1e100  # the square of X'MX is beyond the largest number
     K = metrics.cross_moments(X, data[1], SIZES)
+    assert not np.isfinite(metrics.cross_moments(1e200 * X[:1], data[1], SIZES)).any()
     np.testing.assert_array_equal(metrics.tcc(K) > 0, [True, False, False, True])
     for measured in (K, metrics.congruence(K, X[:, :2])):  # in lane 3 beyond the largest number, too
         np.testing.assert_array_equal(np.isfinite(metrics.feasibility(measured)), [True, False, False, False])
-
-
-def test_the_synthetic_views_have_the_canonical_correlations_that_they_were_made_with():
-    views = load("synthetic")
-    found = metrics.canonical_correlations(views.covariance, views.sizes)[:4]
-    np.testing.assert_allclose(found, (0.9, 0.8, 0.6, 0.4), atol=1e-10)
 
 
 def test_constant_columns_do_not_change_the_canonical_correlations(data):
@@ -132,11 +126,6 @@ def test_constant_columns_do_not_change_the_canonical_correlations(data):
     np.testing.assert_allclose(
         metrics.canonical_correlations(padded, (6, 5))[:4], metrics.canonical_correlations(S, SIZES)[:4], atol=1e-10
     )
-
-
-def test_three_views_have_no_canonical_correlations_and_the_error_says_what_to_use():
-    with pytest.raises(ValueError, match="two views, got 3; use Fval"):
-        metrics.canonical_correlations(np.eye(6), (2, 2, 2))
 
 
 def test_the_generalised_eigenvalues_of_three_views_agree_with_an_independent_library(data):
@@ -178,11 +167,6 @@ def test_a_covariance_with_a_correlation_above_one_is_refused():
         metrics.generalised_eigenvalues(np.array([[1.0, 1.5], [1.5, 1.0]]), (1, 1))
 
 
-def test_moments_beyond_the_largest_number_warn_of_nothing(data, numpy_raises):
-    K = metrics.cross_moments(1e200 * np.random.default_rng(1).standard_normal((1, 9, 2)), data[1], SIZES)
-    assert not np.isfinite(K).any()
-
-
 def test_a_ridge_is_in_units_of_each_views_mean_variance(data):
     _, S = data
     shift = metrics.ridged(S, SIZES, 0.1) - S
@@ -202,8 +186,6 @@ def test_the_minimiser_is_feasible_and_attains_the_bound_of_the_identity_merit(s
         K = metrics.cross_moments(metrics.minimiser(covariance, sizes, p, c)[None], covariance, sizes)
         assert metrics.feasibility(K)[0] < 1e-10
         np.testing.assert_allclose(metrics.objective(K, Identity(), c), -values[:p].sum(), rtol=1e-10, atol=1e-12)
-    with pytest.raises(ValueError, match=f"1..{n}.*got {n + 1}"):
-        metrics.minimiser(covariance, sizes, n + 1)
 
 
 def test_the_spectral_violation_is_the_largest_eigenvalue_and_nan_where_a_lane_is():

@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def serve():
-    """Return a function that puts bytes, or what `answer(connection, stop)` sends, on a web server; it gives the URL."""
+    """Return a function that puts bytes, or what a function sends, on a local web server and returns their URL."""
     pages, stop = {}, threading.Event()
 
     class Handler(BaseHTTPRequestHandler):

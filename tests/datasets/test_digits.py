@@ -1,12 +1,8 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from sklearn import datasets
 
 from cdfsg.datasets import load_digits
-from cdfsg.files import ROOT
 
 
 def test_the_digits_are_scikit_learns_images_as_two_halves():
@@ -24,15 +20,3 @@ def test_digits_that_differ_from_those_expected_are_refused(monkeypatch):
     monkeypatch.setattr(datasets, "load_digits", lambda: changed)
     with pytest.raises(ValueError, match="scikit-learn's digits have changed"):
         load_digits()
-
-
-def test_the_bundled_and_the_synthetic_data_need_numpy_scipy_and_scikit_learn_alone():
-    code = (
-        "import sys\n"
-        "sys.modules |= dict.fromkeys(('pandas', 'matplotlib', 'unearth', 'httpx2', 'requests', 'filelock'))\n"
-        "import cdfsg.checksums, cdfsg.lock\n"
-        "from cdfsg.datasets import load\n"
-        "print(load('digits').n_samples, load('synthetic').n_samples)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == "1797 4000\n", done.stderr

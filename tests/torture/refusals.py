@@ -13,6 +13,8 @@ from scipy import sparse
 from cdfsg import __main__ as cli
 from cdfsg import metrics
 from cdfsg.datasets import Provenance, Views, data_dir, load, load_mediamill, load_nmnist, make_views
+from cdfsg.datasets.download import verify
+from cdfsg.datasets.nmnist import motion_kernel
 from cdfsg.linalg import inv_sqrt, truncated_inv_sqrt
 from cdfsg.merits import Huber, Identity, make_merit
 from cdfsg.metrics import canonical_correlations as correlations
@@ -172,6 +174,9 @@ door("data sets", {
         "CDFSG_MEDIAMILL=~nobody.here/x"),
     "the data folder of a user that there is not": (lambda: loaded(data_dir, "DATA_DIR", "~nobody.here/x"),
         "CDFSG_DATA_DIR=~nobody.here/x"),
+    **each("checksum", lambda v: verify(b"", v), "crc32:00", "00", "md5"),
+    **{f"a motion by {v}": (partial(motion_kernel, *v), f"length={v[0]}, degrees={v[1]}")
+       for v in ((0.5, 15), (5, 90), (5, -1), (np.nan, 0))},
 })  # fmt: skip
 door("merit", {
     "an unknown name": (lambda: make_merit("hubert", 0.1), "'hubert'"),
@@ -198,6 +203,8 @@ door("exact problem", {
     "a global Lipschitz constant with Huber's merit": (lambda: exact(merit=Huber(0.1)).lipschitz, "huber merit"),
     "a covariance of integers": (lambda: exact(np.eye(4, dtype=int)), "covariance", "int64"),
     "a negative variance": (lambda: exact(-np.eye(4)), "covariance", "-1"),
+    "weights that are not symmetric": (lambda: GCCA(np.eye(2), (1, 1), Identity(), [[0, 1], [2, 0]]),
+        "weights", "1 apart"),
     "X of another height": (lambda: exact().value(np.ones((9, 2))), "X must", "(9, 2)", "(4, p)"),
     "X of integers": (lambda: exact().gradient(np.ones((4, 2), int)), "X must", "int64"),
 })  # fmt: skip
@@ -205,6 +212,8 @@ door("quadratic", {
     "X of another height": (lambda: Quadratic(np.eye(3)).value(np.ones((2, 1))), "X must", "(2, 1)", "(3, p)"),
     "X is a vector": (lambda: Quadratic(np.eye(3)).gradient(np.ones(3)), "X must", "(3,)"),
     "a vector": (lambda: Quadratic(np.ones(4)), "A must", "(4,)"),
+    "three dimensions": (lambda: Quadratic(np.ones((1, 1, 1))), "A must", "(1, 1, 1)"),
+    "infinity": (lambda: Quadratic(np.full((2, 2), np.inf)), "A must", "infinity"),
     "strings": (lambda: Quadratic(np.full((2, 2), "a")), "A must", "<U1"),
     "complex numbers": (lambda: Quadratic(np.eye(2) * 1j), "A must", "complex128"),
 })  # fmt: skip
@@ -214,7 +223,9 @@ door("linear", {
 })  # fmt: skip
 door("penalty", {
     "M is not square": (lambda: penalty(np.ones((2, 3))), "M must", "(2, 3)"),
-    **each("beta", lambda v: penalty(beta=v), 0.0, "1", True),
+    "M holds NaN": (lambda: penalty(NAN[:2, :2]), "M must", "NaN"),
+    **each("beta", lambda v: penalty(beta=v), 0.0, "1", True, np.nan, np.inf),
+    "a problem that is a word": (lambda: Penalty("quadratic", np.eye(2), 1.0), "problem", "quadratic"),
     "a problem that is a class": (lambda: Penalty(Quadratic, np.eye(2), 1.0), "problem", "Quadratic"),
     "M holds words": (lambda: penalty(np.eye(2).astype(str)), "M must", "<U32"),
     "complex M": (lambda: penalty(np.eye(2) * 1j), "M must", "complex128"),
@@ -230,6 +241,8 @@ door("metrics", {
     "sizes of another sum": (lambda: moments(np.ones((1, 4, 2)), np.eye(4), (2, 3)), "sizes", "(2, 3)"),
     "X of another height": (lambda: moments(np.ones((1, 3, 2)), np.eye(4), (2, 2)), "X ", "3", "4"),
     **each("p", lambda v: metrics.minimiser(np.eye(4), (2, 2), v), 0, 5, 1.5),
+    "eigenvalues of views of another sum": (lambda: metrics.generalised_eigenvalues(np.eye(4), (5, 4)),
+        "sizes", "(5, 4)"),
     "eigenvalues of a covariance with NaN": (lambda: metrics.generalised_eigenvalues(NAN, (2, 2)), "covariance", "NaN"),
     "a single X": (lambda: moments(np.ones((4, 2)), np.eye(4), (2, 2)), "X must", "(4, 2)", "(lanes, 4, p)"),
     "complex X": (lambda: moments(np.ones((1, 4, 2)) * 1j, np.eye(4), (2, 2)), "X must", "complex128"),
