@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import nbformat
 import pandas as pd
@@ -30,50 +29,33 @@ NOT_COPIED = shutil.ignore_patterns(
 )
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """A change of one line, and the tests that must notice."""
-
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
-
-
 MUTANTS = {
-    "penalty: a sign in the dissolving factor": Mutant(
-        "cdfsg/penalty.py", "(3 * eye_like(C) - C) / 2", "(3 * eye_like(C) + C) / 2", ("tests/test_penalty.py",)
-    ),
-    "solver: a sign in the tracker": Mutant(
-        "cdfsg/solvers/cdfsg.py", "+ (state.C - C_old)", "- (state.C - C_old)", ("tests/solvers/test_steps.py",)
-    ),
-    "data: n-MNIST's noise half a decibel stronger": Mutant(
+    "data: n-MNIST's noise half a decibel stronger": (
         "cdfsg/datasets/nmnist.py", "with_noise(chunk, 9.5,", "with_noise(chunk, 9.0,",
         ("tests/datasets/test_nmnist.py", "-k", "noise or views_are"),
     ),
-    "data: the mean over N - 1 rows": Mutant(
+    "data: the mean over N - 1 rows": (
         "cdfsg/datasets/views.py", "dtype=np.float64) / self.n_samples)", "dtype=np.float64) / (self.n_samples - 1))",
         ("tests/datasets/test_views.py", "-k", "mean and (digits or synthetic)"),
     ),
-    "verdict: better and worse exchanged": Mutant(
+    "verdict: better and worse exchanged": (
         "cdfsg/paper/results/verdicts.py", '"better" if (reproduced > reported) ==',
         '"better" if (reproduced > reported) !=', ("tests/paper/results/test_verdicts.py", "-k", "judged"),
     ),
-    "tolerance: that of the violation doubled": Mutant(
+    "tolerance: that of the violation doubled": (
         "data/paper/tolerances.toml", "tolerance = 0.035", "tolerance = 0.07",
         ("tests/paper/test_published_records.py", "-k", "verdicts"),
     ),
-    "selection: infeasible settings preferred": Mutant(
+    "selection: infeasible settings preferred": (
         "cdfsg/paper/select.py", '"quality - fea": (lambda cells: cells["quality"] - cells',
-        '"quality - fea": (lambda cells: cells["quality"] + cells',
-        ("tests/paper/test_select.py",),
+        '"quality - fea": (lambda cells: cells["quality"] + cells', ("tests/paper/test_select.py",),
     ),
-    "numerics: another post-processing without another version": Mutant(
+    "numerics: another post-processing without another version": (
         "cdfsg/paper/compute.py", 'factors["_post"] = metrics.orthogonalise(tracker)',
-        'factors["_post"] = metrics.orthogonalise(metrics.constraint(K))',
-        ("tests/paper/test_golden.py",),
+        'factors["_post"] = metrics.orthogonalise(metrics.constraint(K))', ("tests/paper/test_golden.py",),
     ),
 }  # fmt: skip
+"""A file, a part of a line, what comes in its place, and the tests that must notice; formulas have `make mutants`."""
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +112,7 @@ def plant(copy, changed, file, place):
     changed(f"{folder}/{checksums.LIST}", "\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("tests", sorted({mutant.tests for mutant in MUTANTS.values()}), ids=" ".join)
+@pytest.mark.parametrize("tests", sorted({tests for *_, tests in MUTANTS.values()}), ids=" ".join)
 def test_unchanged_the_same_tests_pass(copy, tests):
     failed, out = noticed(copy, *tests)
     assert not failed, out[-3000:]
@@ -138,11 +120,11 @@ def test_unchanged_the_same_tests_pass(copy, tests):
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_planted_fault_is_noticed(copy, changed, name):
-    mutant = MUTANTS[name]
-    text = (copy / mutant.file).read_text(encoding="utf-8")
-    assert text.count(mutant.old) == 1 and "\n" not in mutant.old
-    changed(mutant.file, text.replace(mutant.old, mutant.new))
-    assert noticed(copy, *mutant.tests)[0]
+    file, old, new, tests = MUTANTS[name]
+    text = (copy / file).read_text(encoding="utf-8")
+    assert text.count(old) == 1 and "\n" not in old
+    changed(file, text.replace(old, new))
+    assert noticed(copy, *tests)[0]
 
 
 @pytest.mark.parametrize("turn", range(3), ids=["runs", "curves", "betas"])

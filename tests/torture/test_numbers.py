@@ -33,7 +33,7 @@ from cdfsg.datasets import load
 from cdfsg.files import ROOT
 from cdfsg.merits import Huber, Identity
 from cdfsg.problems import SampledGCCA
-from cdfsg.solvers import SOLVERS, engine
+from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.engine import initial_points, run
 from tests.solvers.data import even_blocks
 from tests.torture.refusals import SETTINGS
@@ -229,14 +229,6 @@ def test_lanes_in_any_order_and_in_any_blocks_have_the_same_numbers(cell, parts,
         assert_same(found.X, expected.X[part], cell)
         if cell.tight:
             np.testing.assert_array_equal(found.stopped_at, expected.stopped_at[part])
-
-
-@pytest.mark.parametrize("rows", [1, *(pytest.param(rows, marks=LONG) for rows in (130, 10**4))])
-@pytest.mark.parametrize("cell", CELLS, ids=str)
-def test_how_many_rows_are_made_ready_at_a_time_does_not_matter(cell, rows, whole, monkeypatch):
-    expected = whole(cell).X
-    monkeypatch.setattr(engine, "ROWS_AT_ONCE", rows)
-    assert_same(block(cell).X, expected, cell)
 
 
 @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.limit], ids=str)

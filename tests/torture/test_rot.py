@@ -1,7 +1,6 @@
 """Files that rot on the disk: each is noticed, named, and mended or refused, and none becomes a verdict."""
 
 import hashlib
-import random
 import shutil
 from itertools import product
 
@@ -20,17 +19,10 @@ from cdfsg.paper.report import figures, notebooks, pages, site, summaries
 from cdfsg.paper.results import claims, conclusions, multiverse, reported, verdicts
 from cdfsg.paper.run import key_of, run_jobs
 from cdfsg.theory import statements
+from tests.datasets.builders import flip
 from tests.paper.fakes import TINY, fake
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
-
-
-def flipped(data, seed):
-    """One bit of the data is another one."""
-    place = random.Random(seed).randrange(8 * len(data))
-    changed = bytearray(data)
-    changed[place // 8] ^= 1 << place % 8
-    return bytes(changed)
 
 
 def damage(path, kind):
@@ -38,7 +30,7 @@ def damage(path, kind):
     data = path.read_bytes()
     path.unlink()
     if kind.startswith("flip"):
-        path.write_bytes(flipped(data, kind))
+        path.write_bytes(flip(data, {"flip": None, "flip first": 0, "flip last": -1}[kind]))
     elif kind == "digit":  # a table that reads as well as before
         place = max(data.rfind(b"%d" % digit) for digit in range(10))
         path.write_bytes(data[:place] + b"%d" % ((int(data[place : place + 1]) + 1) % 10) + data[place + 1 :])
@@ -46,7 +38,7 @@ def damage(path, kind):
         path.write_bytes(data + data.splitlines(keepends=True)[-1])
     elif kind == "cut":
         path.write_bytes(data[: len(data) // 2])
-    elif kind == "last byte gone":
+    elif kind == "shorter":
         path.write_bytes(data[:-1])
     elif kind == "empty":
         path.write_bytes(b"")
@@ -61,7 +53,7 @@ def heal(path, data):
     path.write_bytes(data)
 
 
-DAMAGES = ("flip 1", "flip 2", "flip 3", "digit", "row twice", "cut", "last byte gone", "empty", "folder", "unreadable")
+DAMAGES = ("flip", "flip first", "flip last", "digit", "row twice", "cut", "shorter", "empty", "folder", "unreadable")
 
 
 def refuse_all(readers, tally, kinds=DAMAGES):
@@ -159,7 +151,7 @@ def test_a_damaged_figure_is_drawn_anew(tmp_path, tally):
     figure, axes = plt.subplots()
     axes.plot(numbers["x"], numbers["y"])
     figures.save(figure, "x", numbers, tmp_path)
-    kinds = ("flip 1", "flip 2", "flip 3", "cut", "empty", "folder", "unreadable")  # the others cannot be seen
+    kinds = ("flip", "flip first", "flip last", "cut", "empty", "folder", "unreadable")  # the others cannot be seen
     for path, kind in product(sorted(tmp_path.iterdir()), kinds):
         whole = path.read_bytes()
         damage(path, kind)
