@@ -7,6 +7,7 @@ is work and not the start of Python; it leads a process group of its own, and it
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -20,17 +21,17 @@ from cdfsg.files import ROOT
 from cdfsg.paper import archive, compute, experiments
 from tests.paper.fakes import TINY
 
-EXPERIMENTS = {
-    "tiny": TINY,
-    "digits": experiments.QUICK,
-}
+EXPERIMENTS = {"tiny": TINY, "digits": experiments.QUICK}
 STEPS = 6
 """Kills in the time of an undisturbed run, on average; what was finished stays, so a run takes about so many tries."""
 
 
-def command() -> list[str]:
-    """How to start this module."""
-    return [sys.executable, "-m", "tests.torture.crashing"]
+def do(*arguments: object) -> str:
+    """Run a function of this module in its process, and give what it prints."""
+    command = [sys.executable, "-m", "tests.torture.crashing", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def environment() -> dict[str, str]:
@@ -52,7 +53,7 @@ def redirect(folder: Path, experiment: str) -> None:
 
 
 def warm(experiment: str) -> None:
-    """Load the data and digest the code before any fork: tries are then short, and what is killed is work."""
+    """Load the data before any fork: tries are then short, and what is killed is work."""
     for job in EXPERIMENTS[experiment].jobs():
         compute.key_of(job)
 
@@ -83,51 +84,34 @@ def finished(child: int, seconds: float = float("inf")) -> int | None:
         time.sleep(0.002)
 
 
-def workers_of(groups: set[int]) -> list[int]:
-    """Worker processes that are left of some process groups, each led by a try."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            command, group = (folder / "cmdline").read_bytes(), os.getpgid(int(folder.name))
-        except OSError:  # it has just ended
-            continue
-        if group in groups and b"loky" in command:
-            found.append(int(folder.name))
-    return found
-
-
-def kill(child: int, whole: bool) -> None:
-    """Kill a try, with the processes that it started or alone."""
-    try:
-        (os.killpg if whole else os.kill)(child, signal.SIGKILL)
-    except ProcessLookupError:  # it does not lead its group yet
-        os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-
-
 def storm(folder: str, experiment: str, kills: str, jobs: str, whole: str, seed: str) -> None:
-    """Runs in ``folder/0``, undisturbed, and in ``folder/1``, ... killed at random moments until they end."""
+    """Runs in ``folder/0``, undisturbed, and in ``folder/1``, ... killed at random moments until they end.
+
+    If `whole`, a kill is of the command with its workers, else of the command alone.
+    """
     arguments = ["quick", "--jobs", jobs]
     warm(experiment)
     began = time.monotonic()
-    expect(finished(start(Path(folder, "0"), experiment, arguments)), 0)
+    assert finished(start(Path(folder, "0"), experiment, arguments)) == 0
     pause, rng = 2 / STEPS * (time.monotonic() - began), random.Random(int(seed))
-    left, number, groups = int(kills), 1, []
+    left, number, killed = int(kills), 1, []
     while left:
         child = start(Path(folder, str(number)), experiment, arguments)
-        groups.append(child)
         status = finished(child, rng.uniform(0, pause))
         if status is None:
-            kill(child, whole == "True")
+            with suppress(ProcessLookupError):  # it does not lead its group yet
+                os.killpg(child, signal.SIGKILL) if whole == "True" else killed.append(child)
+            os.kill(child, signal.SIGKILL)
+            finished(child)
             print("killed", number, flush=True)
             left -= 1
         else:
-            expect(status, 0)
+            assert status == 0
             number += 1
-    expect(finished(start(Path(folder, str(number)), experiment, arguments)), 0)
-    for worker in workers_of(set(groups)):  # they outlived their parent, and would wait for work for five minutes
+    assert finished(start(Path(folder, str(number)), experiment, arguments)) == 0
+    for group in killed:  # workers that outlived their parent would wait for work for five minutes
         with suppress(ProcessLookupError):
-            os.kill(worker, signal.SIGKILL)
+            os.killpg(group, signal.SIGKILL)
 
 
 def writes(folder: str, experiment: str) -> None:
@@ -138,14 +122,14 @@ def writes(folder: str, experiment: str) -> None:
     """
     arguments = ["quick", "--jobs", "1"]
     warm(experiment)
-    expect(finished(start(Path(folder, "0"), experiment, arguments)), 0)
+    assert finished(start(Path(folder, "0"), experiment, arguments)) == 0
     for number, before in enumerate([True, False], start=1):
         for at in cycle((1, 2, 3)):
             die = partial(die_at_write, at, before)
             status = finished(start(Path(folder, str(number)), experiment, arguments, die))
             if status == 0:
                 break
-            expect(status, -signal.SIGKILL)
+            assert status == -signal.SIGKILL
             print("killed", number, flush=True)
 
 
@@ -165,53 +149,37 @@ def die_at_write(at: int, before: bool) -> None:
 
 
 def race(folder: str, second: str) -> None:
-    """A run in ``folder/1`` and, while it is at work, the command `second` there; then that command again."""
+    """A run in ``folder/1`` and, while it is at work, the command `second` there, which is refused; then that again."""
+    here = Path(folder, "1")
     warm("tiny")
-    expect(finished(start(Path(folder, "0"), "tiny", ["quick", "--jobs", "1"])), 0)
-    first = start(Path(folder, "1"), "tiny", ["quick", "--jobs", "1"])
-    lock = Path(folder, "1", "lock")
-    while not (lock.exists() and lock.read_text()):
-        expect(finished(first, 0.001), None)
-    print("meanwhile", finished(start(Path(folder, "1"), "tiny", [second])), first, flush=True)
-    print("first", finished(first), flush=True)
-    print("again", finished(start(Path(folder, "1"), "tiny", [second])), flush=True)
+    assert finished(start(Path(folder, "0"), "tiny", ["quick", "--jobs", "1"])) == 0
+    first = start(here, "tiny", ["quick", "--jobs", "1"])
+    while not ((here / "lock").exists() and (here / "lock").read_text()):
+        assert finished(first, 0.001) is None
+    assert finished(start(here, "tiny", [second])) == 1
+    assert finished(first) == 0
+    told = here.with_suffix(".log").read_text()
+    assert f"cdfsg: cdfsg quick (process {first} on " in told and f"and cdfsg {second} would write" in told, told
+    assert finished(start(here, "tiny", [second])) == 0
 
 
 def downloads(folder: str, count: str) -> None:
-    """Several processes that fetch one file at once; the first of them is killed while it writes."""
-    content = b"the right bytes" * 10_000
+    """Several processes that fetch one file at once, after one that is killed while it writes."""
     os.environ["CDFSG_DATA_DIR"] = folder
-    plain = os.replace
+    content, plain = b"the right bytes" * 10_000, os.replace
 
-    def fetch(victim: bool) -> None:
-        def replaced(source: str, target: str) -> None:
-            if victim:
-                os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(0.1)
-            plain(source, target)
-
-        os.replace = replaced
-        obtain("x", "md5:6b1d37af7d98624ed5016dbbc2477416", [Source("a mirror", lambda: time.sleep(0.1) or content)])
-
-    def forked(victim: bool) -> int:
+    def fetch(replaced) -> int:
         child = os.fork()
-        if not child:
-            try:
-                fetch(victim)
-            finally:
-                os._exit(int(not Path(folder, "x").exists()))
-        return child
+        if child:
+            return child
+        os.replace = replaced
+        source = Source("a mirror", lambda: time.sleep(0.1) or content)
+        sys.exit(not obtain("x", "md5:6b1d37af7d98624ed5016dbbc2477416", [source]).exists())
 
-    expect(finished(forked(True)), -signal.SIGKILL)
-    print("left", sum(1 for _ in Path(folder).iterdir()), flush=True)
-    for child in [forked(False) for _ in range(int(count))]:
-        print("status", finished(child), flush=True)
-
-
-def expect(found: object, wanted: object) -> None:
-    """Stop with a word where a status is not the one that is wanted."""
-    if found != wanted:
-        raise SystemExit(f"status {found} where {wanted} was expected")
+    assert finished(fetch(lambda *_: os.kill(os.getpid(), signal.SIGKILL))) == -signal.SIGKILL
+    assert len(os.listdir(folder)) == 1
+    for child in [fetch(lambda *names: time.sleep(0.1) or plain(*names)) for _ in range(int(count))]:
+        print(finished(child))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Runs that are killed by SIGKILL and given again end with the records of an undisturbed run."""
+"""Commands that are killed by SIGKILL and given again, or given twice at once, end with the records of one alone."""
 
 import os
 import signal
@@ -15,24 +15,19 @@ import pytest
 from cdfsg import checksums
 from cdfsg.files import ROOT
 from cdfsg.paper import records
-from tests.torture.crashing import command, environment
+from tests.torture.crashing import do, environment
 
-LINUX = pytest.mark.skipif(
+pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="needs Linux: /proc, and a process that may fork after it has computed"
 )
-pytestmark = LINUX
 
 WALL_TIMES = ["seconds", "seconds_covariance", "seconds_eigen"]
 
 
-def crash(folder, tally, *arguments, timeout=900):
+def crash(folder, tally, *arguments):
     """Do it and count: a kill went well if the run that it belongs to ended like the undisturbed one."""
-    done = subprocess.run(
-        [*command(), *map(str, arguments)], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=timeout
-    )
-    assert done.returncode == 0, done.stdout + done.stderr + "".join(p.read_text() for p in folder.glob("*.log"))
+    numbers = [line.split()[1] for line in do(*arguments).splitlines()]
     whole = contents(folder / "0")
-    numbers = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("killed")]
     same = {number: differences(whole, contents(folder / number)) for number in set(numbers)}
     for number in numbers:
         tally.count(not same[number])
@@ -87,6 +82,20 @@ def test_a_storm_of_kills_on_digits_changes_no_record(tmp_path, tally, jobs, kil
 @pytest.mark.case("kills: at random moments, the workers go on")
 def test_a_kill_of_the_command_alone_changes_no_record_though_its_workers_live_on(tmp_path, tally):
     assert crash(tmp_path, tally, "storm", tmp_path, "tiny", 5, 2, False, 3) == 5
+
+
+@pytest.mark.case("concurrency: two commands at once in a checkout")
+@pytest.mark.parametrize("second", ["quick", pytest.param("verdict", marks=pytest.mark.torture)])
+def test_a_second_command_is_refused_with_the_name_of_the_first_whose_records_are_whole(tmp_path, second):
+    do("race", tmp_path, second)
+    assert not differences(contents(tmp_path / "0"), contents(tmp_path / "1"))
+
+
+@pytest.mark.case("kills: downloads at once, one killed")
+def test_downloads_of_one_file_at_once_all_succeed_and_remove_what_a_killed_one_left(tmp_path, tally):
+    for status in do("downloads", tmp_path, 4).split():
+        tally.count(status == "0")
+    assert os.listdir(tmp_path) == ["x"] and tally.tried == 4
 
 
 SHOW_TIMES = {"quick/40_gcca.ipynb", *(f"quick/digits-identity-times.{kind}" for kind in ("csv", "svg", "png"))}
