@@ -103,16 +103,6 @@ def test_a_filter_keeps_the_experiments_that_have_all_its_values(monkeypatch):
     assert cli.chosen("dataset=digits,merit=huber") == [other] == cli.chosen("table=ta:other,")
 
 
-def test_without_a_command_or_with_an_unknown_one_the_usage_names_them(capsys):
-    for arguments in ([], ["runn"]):
-        with pytest.raises(SystemExit) as stopped:
-            cli.main(arguments)
-        assert stopped.value.code == 2
-        err = capsys.readouterr().err
-        assert "usage: python -m cdfsg" in err
-    assert all(name in err for name in cli._COMMANDS)
-
-
 def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders):
     status, out, _ = call("status")
     assert status == 0 and f"ta:pcctimemn digits-identity: 0 of {GIVEN} jobs with given settings are done" in out
@@ -230,17 +220,13 @@ LOST = "cdfsg: a process was lost, or had too little memory: {}; the same comman
         (BrokenProcessPool("A worker was lost.\nMore"), 1, LOST.format("A worker was lost.")),
     ],
 )
-def test_an_interruption_a_lost_process_or_too_little_memory_is_told_in_one_line_with_how_to_go_on(
-    call, monkeypatch, error, status, words
-):
+def test_an_interruption_is_told_in_one_line_with_how_to_go_on(call, monkeypatch, error, status, words):
     monkeypatch.setattr(cli, "run_experiment", mock.Mock(side_effect=error))
     found, _, err = call("run", "--jobs", "1")
     assert found == status and err.splitlines()[-1].startswith(words)
 
 
-def test_folders_that_the_environment_names_from_here_are_the_same_ones_for_notebooks_elsewhere(
-    call, monkeypatch, tmp_path
-):
+def test_folders_that_the_environment_names_are_the_same_for_notebooks_elsewhere(call, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for name in ("CDFSG_DATA_DIR", "CDFSG_CACHE_DIR", "CDFSG_NMNIST_DIR"):
         monkeypatch.setenv(name, "near")

@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 from cdfsg.eigenproblems import SampledLDA, discriminant_analysis, generalised_eigenproblem
 from cdfsg.problems import Quadratic
 from cdfsg.solvers import SOLVERS
-from cdfsg.solvers.engine import Unsupported, initial_points, run
+from cdfsg.solvers.engine import initial_points, run
 
 ROOT = Path(__file__).parents[1]
 KINDS = ("gevp", "lda")
@@ -70,16 +70,6 @@ def captured(problem, views, X):
     A, M = problem.pencil(views.covariance)
     values = eigh(A, M, eigvals_only=True)
     return np.linalg.trace(np.linalg.solve(X.mT @ M @ X, X.mT @ A @ X)) / values[-X.shape[2] :].sum()
-
-
-def go(name, kind, lanes=1, X0=None, views=None, problem=None, **options):
-    if views is None:
-        views, problem = make(kind, 20_000, 8)
-    solver = SOLVERS[name]()
-    X0 = initial_points(solver, problem.n, 2, range(lanes)) if X0 is None else X0
-    settings = {k: np.full(len(X0), v) for k, v in SETTINGS[name].items()}
-    options = {"batch_size": 50, "order": 5, "dtype": np.float64} | options
-    return run(solver, problem, views, X0, settings, **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -177,30 +167,13 @@ def test_labels_of_any_kind_give_the_same_problem():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_one_pass_captures_95_percent_of_the_exact_optimum(kind, name):
-    views, problem = make(kind, 20_000, 8)
-    start = initial_points(SOLVERS[name](), problem.n, 2, range(4))
+    (views, problem), solver = make(kind, 20_000, 8), SOLVERS[name]()
+    start = initial_points(solver, problem.n, 2, range(4))
     assert captured(problem, views, start).max() < 0.8
+    settings = {key: np.full(4, value) for key, value in SETTINGS[name].items()}
+    found = run(solver, problem, views, start, settings, 50, 5, dtype=np.float64)
     # A constant step ends in a noise ball: 5 % is left to it.
-    assert captured(problem, views, go(name, kind, 4).X).min() > 0.95
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", SETTINGS)
-def test_a_lane_alone_equals_the_same_lane_among_fifty_others(kind, name):
-    views, problem = make(kind, 600, 8)
-    X0 = initial_points(SOLVERS[name](), problem.n, 2, range(51))
-    alone, crowd = (go(name, kind, X0=X, views=views, problem=problem).X for X in (X0[17:18], X0))
-    # Sums are taken in another order, no more.
-    np.testing.assert_allclose(alone[0], crowd[17], rtol=1e-8, atol=1e-10)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_rsg_plus_refuses_what_is_not_correlation_analysis(kind):
-    views, problem = make(kind, 600, 8)
-    solver = SOLVERS["RSG+"]()
-    X0, settings = initial_points(solver, problem.n, 2, [0]), {"eta_q": np.array([0.1]), "eta_t": np.array([0.01])}
-    with pytest.raises(Unsupported, match="classical CCA"):
-        run(solver, problem, views, X0, settings, 20, 5)
+    assert captured(problem, views, found.X).min() > 0.95
 
 
 # --- examples and the page on problems of your own ------------------------------------------------------------

@@ -101,9 +101,7 @@ def assert_same(found, expected):
     pd.testing.assert_frame_equal(*steady, check_exact=True)
 
 
-def test_a_worker_that_is_killed_loses_nothing_and_the_records_are_those_of_this_machine(
-    scheduler, workers, tmp_path, monkeypatch
-):
+def test_a_worker_that_is_killed_loses_nothing(scheduler, workers, tmp_path, monkeypatch):
     processes = {process.pid: process for process in (workers(), workers())}
     lost = []
 
@@ -126,9 +124,7 @@ def test_a_worker_that_is_killed_loses_nothing_and_the_records_are_those_of_this
     assert sorted(os.listdir(tmp_path / "cluster")) == names
 
 
-def test_the_blocks_are_computed_by_the_worker_even_if_it_is_the_only_one_and_are_written_here(
-    scheduler, workers, tmp_path, monkeypatch
-):
+def test_blocks_are_computed_by_the_only_worker_and_written_here(scheduler, workers, tmp_path, monkeypatch):
     def not_here(job):
         raise ValueError("computed by the process that asked")
 
@@ -198,9 +194,7 @@ def test_a_scheduler_that_is_lost_ends_the_run_and_keeps_what_was_finished(tmp_p
     assert len(records.read((tmp_path / "runs").iterdir())) >= JOB.lanes
 
 
-def test_a_cluster_without_a_worker_or_with_several_threads_in_one_is_refused_with_how_to_start_it(
-    scheduler, workers, monkeypatch
-):
+def test_a_cluster_of_no_worker_or_of_several_threads_in_one_is_refused(scheduler, workers, monkeypatch):
     monkeypatch.setattr(distribute, "_PATIENCE", 1)
     with pytest.raises(ValueError, match=f"no worker; .*dask worker {scheduler}"), distribute.cluster(scheduler, 1):
         pass

@@ -147,9 +147,7 @@ def test_a_published_run_that_changes_from_day_to_day_comes_out_again(experiment
 
 
 @pytest.mark.parametrize("solver, variant", [("CDFSG", "grid"), ("CDFSG-Ada", "grid"), ("Landing", "fixed")])
-def test_published_runs_of_a_job_are_those_of_a_lane_alone_in_double_precision(
-    experiment, published, data, solver, variant
-):
+def test_published_runs_are_those_of_a_lane_alone_in_double_precision(experiment, published, data, solver, variant):
     chosen = select(published, experiment.protocol.rule)
     size = max(n for n in experiment.batch_sizes if solver == "Landing" or (n, 5, solver) in chosen)
     (job,) = [

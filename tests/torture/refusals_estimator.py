@@ -117,6 +117,7 @@ door("eigenproblem", {
     "masked values": (lambda: gevp(NUMBERS, np.ma.masked_less(NUMBERS, 3)), "b has", "masked"),
     "a sparse matrix": (lambda: gevp(sparse.csr_array(NUMBERS), NUMBERS), "a is sparse"),
     "other widths": (lambda: gevp(NUMBERS, LEFT), "(6, 2)", "(N, d)"),
+    "RSG+": (lambda: go("RSG+", gevp(LEFT, RIGHT)[0], problem=SampledGEVP(2), X0=np.ones((1, 2, 1))), "classical CCA"),
     "the centring is a word": (lambda: gevp(NUMBERS, NUMBERS, centred="no"), "centred='no'"),
 })  # fmt: skip
 door("discriminant analysis", {
@@ -135,6 +136,7 @@ door("discriminant analysis", {
     "a class of one sample, by name": (lambda: lda(NUMBERS, ["a"] * 5 + ["b"]), "class 'b'", "single sample"),
     **each("priors", lambda v: SampledLDA(2, v), [1.0], [1.0, 0.0], [[0.5, 0.5]]),
     "the number of rows is NaN": (lambda: SampledLDA(2, [0.5, 0.5], np.nan), "n_samples", "nan"),
+    "RSG+": (lambda: go("RSG+", labelled()[0], problem=labelled()[1], X0=np.ones((1, 4, 1))), "classical CCA"),
     "batches of one row": (lambda: go(data=labelled()[0], problem=labelled()[1], X0=np.ones((1, 4, 1)), batch_size=1),
         "batch_size", "1"),
 })  # fmt: skip

@@ -158,9 +158,7 @@ def test_nothing_is_written_through_a_link_that_someone_put_in_the_way(tmp_path,
 
 
 @pytest.mark.case("safety: temporary files")
-def test_temporary_files_lie_beside_their_target_or_in_a_private_folder_under_names_not_to_be_foreseen(
-    tmp_path, folder, monkeypatch
-):
+def test_temporary_files_have_private_folders_or_names_not_to_be_foreseen(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     seen = []
     replace = os.replace
