@@ -126,16 +126,12 @@ def test_sealed_content_comes_back_and_every_flipped_or_missing_byte_is_noticed(
         files.read_sealed(path)
 
 
-HARMS = [lambda data: data[:-3], lambda data: data.replace(b"\x01", b"\x02"), lambda data: b""]
-
-
-@pytest.mark.parametrize("harm", HARMS)
-def test_a_kept_array_is_made_once_and_again_when_it_is_damaged(tmp_path, capsys, harm):
+def test_a_kept_array_is_made_once_and_again_when_it_is_damaged(tmp_path, capsys):
     path, made, array = tmp_path / "x.npy", [], np.arange(5.0) / 3
     for _ in range(2):
         np.testing.assert_array_equal(files.kept_array(path, lambda: made.append(1) or array), array)
         assert len(made) == 1 and capsys.readouterr().err == ""
     np.testing.assert_array_equal(np.load(path), array)
-    path.write_bytes(harm(path.read_bytes()))
+    path.write_bytes(path.read_bytes()[:-3])
     np.testing.assert_array_equal(files.kept_array(path, lambda: made.append(1) or array), array)
     assert len(made) == 2 and "it is made anew" in capsys.readouterr().err and files.is_intact(path)

@@ -215,21 +215,6 @@ def test_mirrors_files_of_other_values_are_derived_in_other_processes_too(rows, 
     assert "is not the original Mediamill: the checksum of its values is sha256:" in capfd.readouterr().err
 
 
-# --- our own file ---
-
-
-@pytest.mark.parametrize("damage", ["flip", "cut", "empty"])
-def test_a_damaged_file_of_our_own_is_told_and_made_anew(rows, mirror, damage, capfd):
-    mirror(*packed(*rows))
-    load_mediamill()
-    path = data_dir() / mediamill.FILE
-    whole = path.read_bytes()
-    path.write_bytes({"flip": flip(whole), "cut": whole[:-9], "empty": b""}[damage])
-    check(load_mediamill(), rows)
-    assert f"{path} is damaged and will be fetched anew: " in capfd.readouterr().err
-    assert path.read_bytes() == whole
-
-
 # --- what is not Mediamill ---
 
 

@@ -1,7 +1,6 @@
 import contextlib
 import os
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -9,7 +8,6 @@ from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.results import verdicts
 from tests.paper.fakes import NUMBERS, TINY, fake
-from tests.paper.results.test_verdicts import runs_of
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
 NOT_IN_CURVES = [name for name in NUMBERS if name not in ("quality", "pcc", "fval", "fea")]
@@ -23,13 +21,8 @@ def folders(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def complete():
-    return runs_of()
-
-
-def test_published_records_come_back_the_curves_from_a_file_of_their_own(folders):
-    runs = fake(*TINY.jobs(), pcc=0.33333333)
+def test_records_are_published_with_an_index_and_the_curves_and_times_in_files_of_their_own(folders):
+    runs = fake(*TINY.jobs())
     archive.publish(TINY, {"": runs})
     assert sorted(path.name for path in (folders / "quick" / "records").glob("*.csv")) == [
         "digits-identity-curves.csv", "digits-identity.csv", "index.csv", "times.csv",
@@ -38,12 +31,6 @@ def test_published_records_come_back_the_curves_from_a_file_of_their_own(folders
     assert list(index["key"]) == list(dict.fromkeys(index["key"])) and set(index["key"]) == set(runs["key"])
     assert list(pd.read_csv(folders / "quick" / "records" / "times.csv")) == ["key", "order", "start", "seconds"]
     assert set(index.loc[index["file"] == "digits-identity-curves.csv", "role"]) == {"trace"}
-    found = archive.runs_of(TINY)
-    key = ["role", "solver", "variant", "start", "s1", "s2", "eta", "omega"]
-    runs.loc[runs["role"] == "trace", NOT_IN_CURVES] = np.nan
-    expected = runs.sort_values(key, ignore_index=True)
-    found = found.sort_values(key, ignore_index=True)
-    pd.testing.assert_frame_equal(found, expected, check_exact=True, check_dtype=False)
 
 
 def test_only_the_papers_own_experiments_are_published_in_the_repository(folders):

@@ -3,7 +3,7 @@ from dataclasses import fields, replace
 import pandas as pd
 import pytest
 
-from cdfsg.files import read_sealed, write_atomically, write_sealed
+from cdfsg.files import read_sealed, write_sealed
 from cdfsg.paper import compute, records
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.protocols import Protocol
@@ -49,56 +49,30 @@ def test_records_with_other_columns_are_not_written_and_the_difference_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def stored(tmp_path):
+DAMAGES = {
+    "empty": lambda data: b"",
+    "header cut": lambda data: data[:40],
+    "other column": lambda data: data.replace(b",fea,", b",Fea,", 1),
+    "longer row": lambda data: data + b"one,too,many" + b"," * 40 + b"\n",
+    "no text": lambda data: b"\x80\x81\xff" + data,
+    "key cut": lambda data: data[: data.rindex(b",")],
+    "row cut": lambda data: data[: data.rindex(b",0.0,")],
+    "last row gone": lambda data: b"\n".join(data.split(b"\n")[:-2]) + b"\n",
+    "no rows": lambda data: data.split(b"\n")[0] + b"\n",
+    "odd status": lambda data: data.replace(b",done,", b",perhaps,"),
+    "text for a number": lambda data: data.replace(b",0.9,", b",many,"),
+    "row twice": lambda data: data + data.splitlines(keepends=True)[-1],
+    "row in place of another": lambda data: b"".join([*(lines := data.splitlines(keepends=True))[:-1], lines[-2]]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_record_that_another_program_wrote_wrongly_is_refused_by_its_name_with_the_way_out(tmp_path, damage):
     path = tmp_path / "3399eef7ff119b4c.csv"
     records.write(fake(JOB), path)
-    return path
-
-
-SEALED = pytest.mark.parametrize("sealed", [False, True], ids=["rotten", "written so"])
-"""Damage on the disk, which the checksum reveals, and the same written with its checksum by another program."""
-
-
-@SEALED
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda data: b"",
-        lambda data: data[:40],
-        lambda data: data.replace(b",fea,", b",Fea,", 1),
-        lambda data: data + b"one,too,many" + b"," * 40 + b"\n",
-        lambda data: b"\x80\x81\xff" + data,
-        lambda data: data[: data.rindex(b",")],
-        lambda data: data[: data.rindex(b",0.0,")],
-        lambda data: b"\n".join(data.split(b"\n")[:-2]) + b"\n",
-        lambda data: data.split(b"\n")[0] + b"\n",
-        lambda data: data.replace(b",done,", b",perhaps,"),
-        lambda data: data.replace(b",0.9,", b",many,"),
-        lambda data: data + data.splitlines(keepends=True)[-1],
-        lambda data: b"".join([*(lines := data.splitlines(keepends=True))[:-1], lines[-2]]),
-    ],
-    ids=[
-        "empty",
-        "header cut",
-        "other column",
-        "longer row",
-        "no text",
-        "key cut",
-        "row cut",
-        "last row gone",
-        "no rows",
-        "odd status",
-        "text for a number",
-        "row twice",
-        "row in place of another",
-    ],
-)
-def test_a_damaged_record_is_refused_by_its_name_with_the_way_out(stored, damage, sealed):
-    damaged = damage(read_sealed(stored))
-    (write_sealed if sealed else write_atomically)(stored, damaged)
+    write_sealed(path, DAMAGES[damage](read_sealed(path)))
     with pytest.raises(ValueError, match=r"(?s)3399eef7ff119b4c\.csv .*delete it and run again"):
-        records.read([stored])
+        records.read([path])
 
 
 def test_the_key_is_of_every_field_of_a_job_and_of_its_code_and_data(monkeypatch):
@@ -114,7 +88,7 @@ def test_the_key_is_of_every_field_of_a_job_and_of_its_code_and_data(monkeypatch
     assert len(set(keys)) == len(keys) and all(len(key) == 16 and int(key, 16) >= 0 for key in keys)
 
 
-def test_a_record_without_the_settings_of_a_solver_that_came_later_is_read_and_one_without_a_metric_is_not(tmp_path):
+def test_a_record_without_the_settings_of_a_later_solver_is_read_and_one_with_other_metrics_is_not(tmp_path):
     frame = fake(JOB)
     path = tmp_path / "record.csv"
     write_sealed(path, frame.drop(columns=["eta_q", "eta_t"]).to_csv(index=False))  # which are empty for this solver
@@ -122,10 +96,6 @@ def test_a_record_without_the_settings_of_a_solver_that_came_later_is_read_and_o
     write_sealed(path, frame.drop(columns=["pcc"]).to_csv(index=False))
     with pytest.raises(ValueError, match=r"does not have the columns of a record \(without pcc\)"):
         records.read([path])
-
-
-def test_records_with_a_column_that_this_version_does_not_know_are_refused_by_its_name(tmp_path):
-    path = tmp_path / "record.csv"
-    write_sealed(path, fake(JOB).assign(gain=1.0).to_csv(index=False))
+    write_sealed(path, frame.assign(gain=1.0).to_csv(index=False))
     with pytest.raises(ValueError, match=r"with gain, which this version does not know: it may be of a later one"):
         records.read([path])

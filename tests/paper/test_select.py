@@ -21,10 +21,6 @@ def cells(job=TUNING, **numbers):
     return runs
 
 
-def test_the_selected_setting_maximises_quality_minus_fea():
-    assert select(cells(quality=[0.99, 0.90, 0.5], fea=[0.40, 0.10, 0.01])) == {KEY: (0.25, 0.01)}
-
-
 @pytest.mark.parametrize(
     "rule, picked",
     {
