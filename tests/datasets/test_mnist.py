@@ -8,17 +8,13 @@ import pytest
 
 from cdfsg.datasets import DownloadError, load, load_mnist, mnist
 from cdfsg.datasets.download import Source, data_dir
-from tests.datasets.builders import hub_pickle, hub_wheel, idx
+from tests.datasets.builders import hub_pickle, hub_wheel, idx, to_be_had
 
 
 @pytest.fixture(scope="module")
 def views():
-    try:
+    with to_be_had():
         return load("mnist")
-    except DownloadError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"MNIST cannot be had: {error}")
 
 
 def test_mnist_is_the_official_file_as_two_halves_of_each_image(views):

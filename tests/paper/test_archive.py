@@ -7,10 +7,9 @@ import pytest
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.results import verdicts
-from tests.paper.fakes import NUMBERS, TINY, fake
+from tests.paper.fakes import TINY, fake
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
-NOT_IN_CURVES = [name for name in NUMBERS if name not in ("quality", "pcc", "fval", "fea")]
 
 
 @pytest.fixture(autouse=True)

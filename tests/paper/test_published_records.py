@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cdfsg.datasets import DownloadError
 from cdfsg.files import RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.compute import (
@@ -29,6 +28,7 @@ from cdfsg.paper.results.verdicts import verdicts
 from cdfsg.paper.select import plan, select
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.engine import run
+from tests.datasets.builders import to_be_had
 from tests.paper.fakes import NUMBERS
 
 PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if archive.exists(experiment)]
@@ -52,12 +52,8 @@ def jobs(experiment, published):
 @pytest.fixture(scope="module")
 def data(experiment, published):
     """The data set, if it is to be had here and is what the records were made of."""
-    try:
+    with to_be_had():
         views = views_of(experiment.dataset)
-    except DownloadError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"{experiment.dataset} cannot be had: {error}")
     kinds = set(published["provenance"])
     if kinds != {views.provenance.kind}:
         pytest.skip(f"here {experiment.dataset} is {views.provenance.kind}, the records are of {kinds}")

@@ -16,9 +16,9 @@ from cdfsg.files import Damaged, sweep
 from cdfsg.paper import archive, records, run
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.run import key_of, run_jobs
-from tests.paper.fakes import TINY, fake
-from tests.paper.test_archive import NOT_IN_CURVES
+from tests.paper.fakes import NUMBERS, TINY, fake
 
+NOT_IN_CURVES = [name for name in NUMBERS if name not in ("quality", "pcc", "fval", "fea")]
 JOB = Job("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", ((1, 1), (1, 2)), ((0.5, 0.1), (0.25, 0.01)))
 ROLES = ("tuning", "tuning", "tuning", "trace")
 JOBS = [replace(JOB, seeds=((k, 1), (k, 2)), role=role) for k, role in enumerate(ROLES, start=1)]
