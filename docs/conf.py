@@ -10,8 +10,11 @@ templates_path = ["templates"]
 language = "en"
 smartquotes_action = "D"  # dashes only: the prime of X'MX is no quotation mark
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon",
+              "sphinx.ext.viewcode"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
+viewcode_line_numbers = True
+viewcode_follow_imported_members = False  # else the list of modules has one of builtins, without a page
 nb_execution_mode = "off"  # the stored outputs are what was published, and `make test` compares them with a new run
 
 # The reference is made of the docstrings (numpydoc), which give types together with shapes and units.
@@ -31,6 +34,8 @@ html_css_files = ["verdicts.css", "site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
+html_show_search_summary = False  # opened from disk, a page may not read the others for excerpts
+html_favicon = "_static/favicon.svg"
 html_domain_indices = False
 html_use_index = False
 
@@ -51,5 +56,12 @@ def escape_bars(app, what, name, obj, options, lines):
     lines[:] = "".join(parts).split("\n")
 
 
+def let_code_scroll_by_keys(app, page, template, context, doctree):
+    """A box that scrolls can have the focus."""
+    context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    context["body"] = context["body"].replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("html-page-context", let_code_scroll_by_keys)

@@ -161,7 +161,7 @@ def run(
             callback(0, state)
         rows = _rows(solver, views, batch_size, order, minibatches)
         rows = rows[: max(1, round(share * len(rows)))]
-        for advance, samples in _steps(solver, views, rows, dtype):
+        for advance, samples in _steps(solver, views, rows, dtype):  # k = 0, ..., K - 1: theta_{k+1}, xi_{k+1}
             advance(problem, state, samples)
             number += 1
             if not np.abs(state.C).max() <= ESCAPED:  # true for NaN as well
@@ -172,7 +172,7 @@ def run(
                 callback(number, state)
             if not len(state.lanes):
                 break
-    X = every_lane(state.X, state.lanes, lanes)
+    X = every_lane(state.X, state.lanes, lanes)  # X_K
     tracker = every_lane(state.Y, state.lanes, lanes) if hasattr(state, "Y") else None
     return RunResult(X, tracker, stopped_at, len(rows), time.perf_counter() - began)
 

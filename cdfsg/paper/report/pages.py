@@ -1,32 +1,56 @@
 """The parts of the report's pages: templates of ``docs/templates``, filled."""
 
+import ast
+import inspect
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
-from inspect import cleandoc
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import jinja2
 import numpy as np
 import pandas as pd
 
+import cdfsg.solvers
 from cdfsg import checksums
 from cdfsg.files import FIGURES, RECORDS, ROOT
-from cdfsg.paper.protocols import OURS
-from cdfsg.paper.results import claims
-from cdfsg.paper.results.reported import QUANTITIES, tolerances
-from cdfsg.paper.results.verdicts import VERDICTS, counted
+from cdfsg.paper.experiments import Experiment
+from cdfsg.paper.protocols import ADOPTED, OURS
+from cdfsg.paper.records import SAME_RUN, SETTINGS
+from cdfsg.paper.results import claims, conclusions, tables
+from cdfsg.paper.results.multiverse import describe
+from cdfsg.paper.results.reported import DERIVED, QUANTITIES, table_name, tolerances
+from cdfsg.paper.results.verdicts import VERDICTS, chance, column_of, counted, final_cells
+from cdfsg.paper.select import ROW
 
 DOCS = ROOT / "docs"
 CAPTIONS = FIGURES / "captions.toml"
 NAMES = {"mnist": "MNIST", "nmnist": "n-MNIST", "mediamill": "Mediamill", "huber": "Huber", "identity": "identity"}
 """Data sets and merits as the paper writes them."""
+PAPER = "https://arxiv.org/abs/2412.20008"
 SIGNS = dict.fromkeys(VERDICTS, "") | {
-    "match": "✓", "better": "▲", "worse": "▼", "higher": "↑", "lower": "↓", "beyond-the-optimum": "!"
+    "match": "✓", "better": "▲", "worse": "▼", "higher": "↑", "lower": "↓", "beyond-the-optimum": "!",
+    "diverged-both": "∅", "diverged-ours": "✗", "diverged-paper": "–",
 }  # fmt: skip
 """A verdict is told by more than its colour."""
+WORDS = {word: word for word in VERDICTS} | {
+    "beyond-the-optimum": "beyond the optimum", "diverged-both": "no result on either side",
+    "diverged-ours": "no result here", "diverged-paper": "a dash in the paper", "not-comparable": "not compared",
+}  # fmt: skip
+"""Verdicts as people read them."""
+ASKED = {
+    "against": "The competitors are {}.", "ours": "Ours have run {} a pass.", "sizes": "The batch sizes are {}.",
+    "factor": "The factor is {}.", "loss": "The loss is {}.", "above": "Above is {}.", "below": "Below is {}.",
+    "tall": "Tall ones: {}.", "small": "Small ones: {}.",
+}  # fmt: skip
+"""The numbers of a claim's test in words."""
+VARIANTS = {
+    "Landing fixed": "Landing at its printed step", "Landing authors": "Landing at its authors' step for [-1, 1]",
+    "Landing tuned": "Landing tuned like ours", "RSG+ file": "RSG+ as published", "RSG+ tuned": "RSG+ tuned like ours",
+}  # fmt: skip
 SHORT = 60  # rows up to which a file of records is shown as a table
 LIGHT = 300_000  # bytes up to which one is copied into the site
 WITH_PAGES = ("claims.csv", "verdicts.csv")
@@ -44,10 +68,10 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(DOCS / "templates"), autoescape=escaped, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters["number"] = number
+    environment.filters |= {"number": number, "heading": QUANTITIES.get}
     environment.globals |= {
-        "QUANTITIES": QUANTITIES, "SHORT": SHORT, "SIGNS": SIGNS, "VERDICTS": VERDICTS,
-        "anchor": anchor, "counted": counted, "nan": np.nan,
+        "PAPER": PAPER, "QUANTITIES": QUANTITIES, "SHORT": SHORT, "SIGNS": SIGNS, "VERDICTS": VERDICTS, "WORDS": WORDS,
+        "anchor": anchor, "code_of": code_of, "counted": counted, "nan": np.nan, "place_of": place_of,
     }  # fmt: skip
     return environment
 
@@ -58,16 +82,16 @@ def number(value: float, digits: int = 2, missing: str = "–") -> str:
 
 
 def name_of(rows: pd.DataFrame) -> str:
-    """The experiment of some verdicts in words, with a provenance other than original."""
-    dataset, merit, provenance = rows[["dataset", "merit", "provenance"]].iloc[0]
+    """The printed table of some verdicts and its experiment in words, with a provenance other than original."""
+    table, dataset, merit, provenance = rows[["table", "dataset", "merit", "provenance"]].iloc[0]
     note = "" if provenance == "original" else f" ({provenance})"
-    return f"{NAMES.get(dataset, dataset)}{note}, {NAMES.get(merit, merit)} merit"
+    return f"{table_name(table)}: {NAMES.get(dataset, dataset)}{note}, {NAMES.get(merit, merit)} merit"
 
 
 def table_pages(judged: pd.DataFrame) -> dict[str, str]:
-    """Page of each of the paper's tables, such as ``tables/02-mnist-identity``."""
+    """Page of each of the paper's tables by its printed number, such as ``tables/4-mnist-identity``."""
     rows = judged.drop_duplicates("table").itertuples()
-    return {row.table: f"tables/{number:02d}-{row.dataset}-{row.merit}" for number, row in enumerate(rows, start=1)}
+    return {row.table: f"tables/{table_name(row.table)[6:]}-{row.dataset}-{row.merit}" for row in rows}
 
 
 def anchor(claim: str) -> str:
@@ -78,7 +102,22 @@ def anchor(claim: str) -> str:
     >>> anchor("time, RSG+")
     'claim-time-rsg'
     """
-    return "claim-" + re.sub(r"[^a-z0-9]+", "-", claim.lower()).strip("-")
+    return "claim-" + _slug(claim)
+
+
+def place_of(batch_size: int, p: int, solver: str) -> str:
+    """Target of a place's runs on the page of its table.
+
+    Examples
+    --------
+    >>> place_of(20, 5, "CDFSG-Ada")
+    'runs-20-5-cdfsg-ada'
+    """
+    return f"runs-{batch_size}-{p}-{_slug(solver)}"
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def counts(judged: pd.DataFrame) -> str:
@@ -103,10 +142,9 @@ def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
 
 
 def _test_of(claim: dict[str, Any]) -> str:
-    said = ("id", "who", "place", "says", "shown_by", "unprinted")
-    settings = {key: value for key, value in claim.items() if key not in said}
-    words = "; ".join(f"{key} = {', '.join(map(str, v)) if isinstance(v, list) else v}" for key, v in settings.items())
-    return cleandoc(claims.TESTS[claim["shown_by"]].__doc__ or "") + (f" ({words})" if words else "")
+    values = {key: value if isinstance(value, list) else [value] for key, value in claim.items() if key in ASKED}
+    words = [ASKED[key].format(", ".join(VARIANTS.get(v, str(v)) for v in some)) for key, some in values.items()]
+    return " ".join([inspect.cleandoc(claims.TESTS[claim["shown_by"]].__doc__ or ""), *words])
 
 
 def _failures(where_not: str) -> list[tuple[str, list[str]]]:
@@ -115,12 +153,49 @@ def _failures(where_not: str) -> list[tuple[str, list[str]]]:
     return [(str(name), list(rows[2])) for name, rows in places.groupby(0, sort=False)]
 
 
-def table_page(part: pd.DataFrame, bounds: dict[int, float], shown: Sequence[str]) -> str:
-    """One of the paper's tables with our numbers, and links to where it is `shown`."""
+def table_page(part: pd.DataFrame, experiment: Experiment, runs: pd.DataFrame, shown: Sequence[str]) -> str:
+    """One of the paper's tables with our numbers, the `runs` behind them, and links to where it is `shown`."""
     cells = {(row.batch_size, row.solver, row.p, row.quantity): row for row in part.itertuples()}
-    kinds = {quantity.split("_")[0] for quantity in part["quantity"]}
-    return render("paper_table.md", title=name_of(part), part=part, bounds=bounds, shown=shown, cells=cells,
-                  kinds=kinds, tolerances=tolerance_table(part["quantity"]))  # fmt: skip
+    quantities = list(dict.fromkeys(part["quantity"]))
+    rest = [name for name in quantities if name in DERIVED or name == "time_s"]
+    main = [name for name in quantities if name not in rest]
+    ours = counted(part[part["solver"].isin(OURS)])
+    mean, most = chance(ours)
+    total = {"match": (ours["verdict"] == "match").sum(), "numbers": len(ours), "chance": mean, "chance_95": most}
+    return render("paper_table.md", title=name_of(part), name=table_name(experiment.table), part=part, shown=shown,
+                  bounds=tables.bounds(runs), cells=cells, main=main, rest=rest, total=total,
+                  kinds={name.split("_")[0] for name in quantities}, tolerances=tolerance_table(quantities),
+                  experiment=experiment.name, curve=_curve(experiment.table),
+                  behind=_behind(part, experiment, runs))  # fmt: skip
+
+
+def _behind(part: pd.DataFrame, experiment: Experiment, runs: pd.DataFrame) -> dict[Any, tuple[str, str, pd.DataFrame]]:
+    """By (batch size, p, solver) the settings, the key and the runs that the numbers of a table are the means of."""
+    cells = final_cells(experiment, runs)
+    reported = runs[runs["role"] == "reported"].merge(cells[SAME_RUN], on=SAME_RUN)
+    names = {"start": "start", "order": "order"} | {
+        column_of(quantity, experiment): QUANTITIES[quantity] for quantity in dict.fromkeys(part["quantity"])
+    }
+    found = {}
+    for place in part[ROW].drop_duplicates().itertuples(index=False, name=None):
+        mine = reported[(reported[ROW] == list(place)).all(axis=1)]
+        settings = mine[list(SETTINGS)].iloc[:1].dropna(axis=1).to_dict("records")
+        words = [f"{name} = {value:g}" for name, value in settings[0].items()] if settings else ["no eligible point"]
+        found[place] = (", ".join(words), "".join(mine["key"].head(1)), mine[list(names)].rename(columns=names))
+    return found
+
+
+def _curve(table: str) -> dict[str, Any]:
+    """The protocols by their misfit to a table, each by its best variant, and the place of the one in use."""
+    tried, folds = conclusions.specifications(), conclusions.folds()
+    misfits, mine = tried.groupby("protocol")[table].min(), describe(ADOPTED)
+    misfits[mine] = conclusions.adopted_row(tried)[table]
+    misfits = misfits.sort_values()
+    left_out = folds[(folds["left_out"] == table) & (folds["runs"] == "screening")].iloc[0]
+    points = [(44 + 580 * (k + 0.5) / len(misfits), 150 - 136 * y / 4) for k, y in enumerate(misfits)]
+    return {"points": points, "rank": misfits.index.get_loc(mine) + 1, "of": len(misfits), "used": misfits[mine],
+            "best": misfits.iloc[0], "chosen": left_out["misfit"], "null": left_out["null_median"],
+            "null_5": left_out["null_5"]}  # fmt: skip
 
 
 def tolerance_table(quantities: Iterable[str]) -> str:
@@ -129,8 +204,31 @@ def tolerance_table(quantities: Iterable[str]) -> str:
     return render("tolerances.md", tolerances={name: entry for name, entry in tolerances().items() if name in kept})
 
 
-def caption_of(name: str, captions: dict[str, str]) -> str:
+def code_of(mark: str) -> list[tuple[str, int, str]]:
+    """The code of a line of the paper's algorithms: names of functions, numbers of lines, and the lines.
+
+    A function whose docstring has the `mark`, such as "(eq:updatey)", is shown whole; of another, the lines with it.
+    """
+    found = []
+    for module in (cdfsg.solvers.cdfsg, cdfsg.solvers.engine):
+        source = inspect.getsource(module)
+        tree, lines, parts = ast.parse(source), source.splitlines(), []
+        owners: list[Any] = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
+        for owner in owners:
+            for function in (node for node in owner.body if isinstance(node, ast.FunctionDef)):
+                name = f"{module.__name__}.{getattr(owner, 'name', '')}.{function.name}".replace("..", ".")
+                first, last = function.body[1].lineno if len(function.body) > 1 else 0, function.end_lineno or 0
+                if mark in (ast.get_docstring(function) or ""):
+                    parts.append((first, name, lines[first - 1 : last]))
+                elif first:
+                    parts += [(k, name, [lines[k - 1]]) for k in range(first, last + 1) if mark in lines[k - 1]]
+        found += [(name, line, dedent("\n".join(text))) for line, name, text in sorted(parts)]
+    return found
+
+
+def caption_of(name: str, captions: dict[str, str] | None = None) -> str:
     """Caption of a figure: the longest key that is its name or, after a hyphen, its end."""
+    captions = captions or tomllib.loads(CAPTIONS.read_text(encoding="utf-8"))
     fitting = [key for key in captions if name == key or name.endswith(f"-{key}")]
     if not fitting:
         raise ValueError(f"the figure {name!r} has no caption; add one to {CAPTIONS}")
@@ -144,11 +242,10 @@ def figure_names(folder: Path = FIGURES) -> list[str]:
 
 def gallery(names: Sequence[str], stems: dict[str, str]) -> str:
     """All figures with captions, in sections: `stems` has heads by beginnings of names."""
-    captions = tomllib.loads(CAPTIONS.read_text(encoding="utf-8"))
     groups: dict[str, list[tuple[str, str]]] = {stem: [] for stem in ("", *stems)}
     for name in names:
         stem = next((stem for stem in stems if name.startswith(f"{stem}-")), "")
-        groups[stem].append((name, caption_of(name, captions)))
+        groups[stem].append((name, caption_of(name)))
     headings = {"": "Across the tables", **stems}
     return render("figures.md", sections=[(stem, headings[stem], group) for stem, group in groups.items() if group])
 

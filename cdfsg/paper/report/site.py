@@ -1,6 +1,7 @@
 """The report: a static site of the notebooks, the paper's tables, the figures and the claims."""
 
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -19,12 +20,19 @@ from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.report import notebooks, pages, summaries
 from cdfsg.paper.report.figures import VERDICT_COLOURS
 from cdfsg.paper.report.pages import DOCS
-from cdfsg.paper.results import claims, conclusions, tables, verdicts
+from cdfsg.paper.results import claims, conclusions, verdicts
 from cdfsg.theory import statements
 from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS
 
-LEFT_OUT = ("cdfsg.__main__", "cdfsg.files", "cdfsg.paper")
-"""Not in the API reference: CONTRIBUTING describes the reproduction."""
+FIRST = tuple(
+    f"cdfsg.{name}"
+    for name in ("estimator", "problems", "eigenproblems", "merits", "penalty", "metrics", "solvers", "theory")
+)
+"""Modules with which the API reference begins."""
+LEFT_OUT = tuple(f"cdfsg.{name}" for name in ("__main__", "checks", "checksums", "files", "lock", "paper", "suite"))
+"""Not in the API reference: CONTRIBUTING describes the reproduction and what serves it."""
+FOLDED = ("50_", "51_", "52_")
+"""Notebooks of which the site shows the conclusion first, and no code."""
 SITE = ROOT / "build" / "report"
 SIGNS = {HOLDS: ("✓", "match"), CORRECTED: ("✎", "diverged-paper"), FALSE: ("✗", "worse")}
 """By verdict on a statement its sign, and the verdict on a number that has its colour."""
@@ -64,7 +72,8 @@ def write_sources(source: Path) -> None:
     numbers = conclusions.by_dataset(judged)
     ends = conclusions.endpoints(judged, numbers)
     defaults = checksums.read_csv(RECORDS / "defaults.csv", "make it anew with: make bench")
-    modules = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__, "cdfsg.") if name not in LEFT_OUT]
+    found = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__, "cdfsg.")]
+    modules = [*FIRST, *(name for name in found if name not in (*FIRST, *LEFT_OUT))]
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
     texts = {
         "generated/counts": pages.counts(judged),
@@ -77,6 +86,7 @@ def write_sources(source: Path) -> None:
         "generated/errata": pages.render("errata.md", errata=statements.errata()),
         "generated/defaults": pages.render("defaults.html", rows=defaults.fillna({"warned": ""}).itertuples()),
         "generated/torture": pages.torture_table(),
+        "generated/algorithms": pages.render("algorithms.md"),
         "claims": pages.claims_page(asserted, judged),
         "report": (ROOT / "REPORT.md").read_text(encoding="utf-8"),
         "questions": f"# Questions to the authors\n\n{summaries.questions(level=2)}",
@@ -101,7 +111,6 @@ def _mathjax() -> Path:
 
 def _table_page(part: pd.DataFrame) -> str:
     experiment = EXPERIMENTS[part["table"].iloc[0]]
-    bounds = tables.bounds(archive.runs_of(experiment))
     if experiment.name == notebooks.EXAMPLE:
         shown = [f"{{doc}}`/notebooks/{name}`" for name in notebooks.OF_EXPERIMENTS]
     else:
@@ -109,7 +118,7 @@ def _table_page(part: pd.DataFrame) -> str:
         shown = [f"{{doc}}`/notebooks/instances/{path.stem}`" for path in instances]
     if any(name.startswith(f"{experiment.name}-") for name in pages.figure_names(FIGURES)):
         shown.append(f"[Its figures](#figures-{experiment.name})")
-    return pages.table_page(part, bounds, shown)
+    return pages.table_page(part, experiment, archive.runs_of(experiment), shown)
 
 
 def _write_notebooks(source: Path) -> str:
@@ -133,4 +142,17 @@ def _write_notebooks(source: Path) -> str:
 
 
 def _write(path: Path, notebook: nbformat.NotebookNode) -> None:
+    """Write a notebook for readers: imports folded, on cost and speed all code, and every picture with words."""
+    said, folds_all = "", path.stem.startswith(FOLDED)
+    if folds_all:
+        end = next((k for k, cell in enumerate(notebook.cells) if cell.source.startswith("## Conclusion")), 1)
+        notebook.cells[1:] = notebook.cells[end:] + notebook.cells[1:end]
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            said = cell.source.rpartition("\n\n")[2].replace("\n", " ")
+            continue
+        shown = re.search(r'figures\.show\(.*?f?"(?:\{name\}-)?([\w-]+)"', cell.source, re.DOTALL)
+        cell.metadata["mystnb"] = {"image": {"alt": pages.caption_of(shown[1]) if shown else said}}
+        if folds_all or "%matplotlib" in cell.source:
+            cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
     write_atomically(path, nbformat.writes(notebook) + "\n")

@@ -10,10 +10,10 @@ from cdfsg.files import ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.protocols import ADOPTED, OURS
-from cdfsg.paper.report.pages import NAMES, render
+from cdfsg.paper.report.pages import NAMES, WORDS, caption_of, render
 from cdfsg.paper.results import conclusions
 from cdfsg.paper.results.multiverse import criterion, describe
-from cdfsg.paper.results.reported import load_table
+from cdfsg.paper.results.reported import load_table, table_name
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, chance, counted
 from cdfsg.theory.statement import OURS as OURS_OF_THEORY
 from cdfsg.theory.statement import PRINTED
@@ -72,9 +72,9 @@ def verdicts_by_solver(verdicts_table: pd.DataFrame) -> str:
     rows = []
     for (table, solver), part in counted(verdicts_table).groupby(["table", "solver"], sort=False):
         kind = part["provenance"].iloc[0]
-        name = table if kind == "original" else f"{table} ({kind} data)"
+        name = table_name(table) + ("" if kind == "original" else f" ({kind} data)")
         found = part["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
-        rows.append({"table": name, "solver": solver, "numbers": len(part), **found})
+        rows.append({"table": name, "solver": solver, "numbers": len(part), **found.rename(WORDS)})
     return render("table.md", table=pd.DataFrame(rows))
 
 
@@ -96,11 +96,11 @@ def claims_table(asserted: pd.DataFrame, who: str) -> str:
 
 
 def answer(numbers: pd.DataFrame, ends: dict[str, dict[str, Any]], rows: Iterable[Recorded]) -> str:
-    """What is not reproduced, what is, and how the theory stands, in three short paragraphs."""
+    """The answer in three sentences, three numbers and a picture, and how sure it is."""
     parts = numbers[numbers["dataset"] != ""].assign(name=numbers["dataset"].map(NAMES))
     return render(
         "answer.md", total=numbers.iloc[-1], parts=parts.to_dict("records"),
-        words=[row.verdict for row in rows if row.source == PRINTED],
+        theory=[row.verdict for row in rows if row.source == PRINTED], alt=caption_of("identity-line"),
         tried=conclusions.specifications()["protocol"].nunique(), adoption=conclusions.beats_first(),
         wanted=criterion(), **_named(ends),
     )  # fmt: skip

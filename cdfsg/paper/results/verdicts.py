@@ -95,13 +95,11 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     cells = cells.sort_values("batch_size", kind="stable", ignore_index=True)
     ours = final_cells(experiment, runs).set_index(ROW)
     optimum = runs.groupby("p")["bound"].first()
-    norm, pcc = experiment.protocol.norm, experiment.protocol.pcc
-    column = {"time_s": "seconds", "fea": norm, "fea_post": f"{norm}_post", "pcc": pcc}
     found = []
     for cell in cells.itertuples():
         key = (cell.batch_size, cell.p, cell.solver)
         row = ours.loc[key] if key in ours.index else {"runs": 0}
-        name = column.get(cell.quantity, cell.quantity)
+        name = column_of(cell.quantity, experiment)
         value, std, count = row.get(name, np.nan), row.get(f"{name}_std", np.nan), int(row["runs"])
         reach = stats.t.ppf(0.975, count - 1) * std / np.sqrt(count) if count > 1 else np.nan
         tolerance = tolerance_of(cell.quantity).around(cell.reported)
@@ -114,6 +112,12 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
         found, columns=["reproduced", "std", "low", "high", "runs", "tolerance", "verdict", "equivalence"]
     )
     return cells.join(added).assign(provenance=runs["provenance"].iloc[0])[list(COLUMNS)]
+
+
+def column_of(quantity: str, experiment: Experiment) -> str:
+    """Column of a record that stands for a printed quantity under the experiment's protocol."""
+    norm, pcc = experiment.protocol.norm, experiment.protocol.pcc
+    return {"time_s": "seconds", "fea": norm, "fea_post": f"{norm}_post", "pcc": pcc}.get(quantity, quantity)
 
 
 def chance(judged: pd.DataFrame, seed: int = 1) -> tuple[float, float]:
