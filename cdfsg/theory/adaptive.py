@@ -29,7 +29,7 @@ PRESCRIBED: Any = SimpleNamespace(
 
 
 @statement("pr:xkdist", "Section 4.2", assumes="V_0 >= (1 - eta2) B_0^2, every eta1 < 1",
-    says="||X_{k+1} - X_k||^2 <= alpha_k^2 n p / ((1 - eta2) (1 - gamma)).",
+    known_by="proof", says="||X_{k+1} - X_k||^2 <= alpha_k^2 n p / ((1 - eta2) (1 - gamma)).",
     printed="no condition on B_0 and V_0",
     corrected="V_0 >= (1 - eta2) B_0^2 entrywise, as for B_0 = 0; then "
               "alpha_k^2 n p / (1 - eta2) is a bound for every eta1 < 1",
@@ -40,18 +40,19 @@ PRESCRIBED: Any = SimpleNamespace(
                    "D_{k+1} in B_{k+1} (eq:updateb), V_k and B_k (eq:updatex), "
                    "no power; the proposition is on Algorithm 2, not 1", "typo"),))
 def steps_are_bounded() -> Margins:
-    # B_k averages B_0 and the directions so far; the maximum in eq:updateav keeps V_k >= (1 - eta2) D_l^2.
+    """B_k averages B_0 and the directions so far; the maximum in eq:updateav keeps ``V_k >= (1 - eta2) D_l^2``."""
     for solver, _, _, _, moves in courses(covered=True):
         bound = ALPHA**2 * moves[0, 0].size / (1 - solver.eta2)
         yield f"eta = {solver.eta1, solver.eta2}", at_most(squared_norms(moves).max(axis=0), bound)
 
 
 @statement("pr:xkdist, proof", "Section 4.2", assumes="V_0 >= (1 - eta2) B_0^2",
-    says="V_{k+1} >= (1 - eta2) sum gamma^(k-l) D_l^2 entrywise.",
+    known_by="proof", says="V_{k+1} >= (1 - eta2) sum gamma^(k-l) D_l^2 entrywise.",
     printed="sum gamma^(k-l) D_l^2, for D and for V",
     corrected="sum eta2^(k-l) D_l^2; with gamma > eta2, which is eta1 > eta2, the induction is false",
     severity="wrong formula", counterexample=counterexamples.second_moment_recursion)
 def second_moment() -> Margins:
+    """By induction, as ``V_{k+1} >= eta2 V_k + (1 - eta2) D_{k+1}^2`` (eq:updatev)."""
     for solver, D, _, V, _ in courses(covered=True):
         total = np.zeros_like(D[0])
         for d, v in zip(D, V[1:], strict=True):
@@ -60,12 +61,13 @@ def second_moment() -> Margins:
 
 
 @statement("pro:bvbound", "Section 4.2", assumes="||B_0|| <= tau_d, V_0 <= tau_d^2 entrywise",
-    says="||B_k|| <= tau_d and V_k <= tau_d^2 entrywise, for instance with B_0 = X_0' M_theta0 X_0.",
+    known_by="proof", says="||B_k|| <= tau_d and V_k <= tau_d^2 entrywise, for instance with B_0 = X_0' M_theta0 X_0.",
     printed="B_0 = X_0' M_theta0 X_0, and i <= m, j <= n",
     corrected="B_0 = 0 or another n-by-p matrix with ||B_0|| <= tau_d, V_0 <= tau_d^2 entrywise, "
               "i <= n, j <= p; the printed matrix is p by p",
     severity="wrong formula", counterexample=counterexamples.suggested_first_moment)
 def moments_are_bounded() -> Margins:
+    """Both are averages of what is bounded, or the maximum of two such."""
     for _, D, B, V, _ in courses(covered=False):
         size = norms(B)
         tau_d = np.maximum(norms(D).max(axis=0), size[0])

@@ -20,8 +20,9 @@ FAR = 10.0 ** np.arange(1, 7)  # squared lengths of a column, far from the feasi
 
 
 @statement("as:blanket (1), identity", "Assumption 1.1, Example 1", assumes="GCCA with g(t) = t",
-    says="The gradient of f is globally Lipschitz, with L_g = 2 ||(c_ij S_ij)||_2.", source=OURS)
+    known_by="proof", says="The gradient of f is globally Lipschitz, with L_g = 2 ||(c_ij S_ij)||_2.", source=OURS)
 def identity_merit() -> Margins:
+    """The gradient is linear: ``-2 (c_ij S_ij) X``."""
     for case, rng in instances(COUNT, 53, kinds=("identity",)):
         f = case.h.problem
         X, Y = rng.standard_normal((2, case.n, case.p))
@@ -32,7 +33,7 @@ def identity_merit() -> Margins:
 
 
 @statement("as:blanket (1), Huber", "Assumption 1.1, Section 5", assumes="GCCA with the Huber merit",
-    says="The gradient of f is globally Lipschitz, as the experiments presume.",
+    known_by="certificate", says="The gradient of f is globally Lipschitz, as the experiments presume.",
     printed="an experiment under Assumption 1.1",
     corrected="the gradient is not globally Lipschitz, so there is no threshold",
     severity="outside the assumptions", counterexample=counterexamples.huber_is_not_lipschitz, source=OURS)
@@ -47,7 +48,7 @@ def huber_merit() -> Margins:
 
 
 @statement("as:blanket (3)", "Assumption 1.3, Section 5, constant features", assumes="M >= 0 in place of M > 0",
-    says="h is bounded below for large beta, as the experiments presume.",
+    known_by="certificate", says="h is bounded below for large beta, as the experiments presume.",
     printed="an experiment under Assumption 1.3",
     corrected="M is singular; for general f, h may then be unbounded below for every beta; not for GCCA, "
               "where f ignores the kernel of M and the assumption holds on its range",
@@ -68,12 +69,16 @@ def singular_constraint() -> Margins:
 
 
 @statement("eq:classcca", "Section 1", assumes="two views, identity merit, c_ij = 1, rho_p > 0",
-    says="(p:GCCA) is classical canonical correlation analysis.",
+    known_by="proof", says="(p:GCCA) is classical canonical correlation analysis.",
     printed="yields the classical problem with X_i' S_ii X_i = I",
     corrected="yields it after X -> 2^(1/2) X: X_i' S_ii X_i = I/2 at its minimisers, "
               "with twice the classical value",
     severity="wrong constant", counterexample=counterexamples.classical_correlation_scale, rounding=1e-6)
 def classical_correlation() -> Margins:
+    """With ``(x, y)`` of rho > 0 the pencil has ``(x, -y)`` of -rho, which is M-orthogonal to all of positive rho.
+
+    So ``x_r' S_11 x_s = y_r' S_22 y_s``, and both are half of ``delta_rs``.
+    """
     for case, _ in instances(COUNT, 56, kinds=("identity",)):
         problem = case.h.problem
         assert isinstance(problem, GCCA)
@@ -86,7 +91,7 @@ def classical_correlation() -> Margins:
 
 
 @statement("cdfcp", "Section 1, motivation", assumes=BLANKET + ", beta > 3/4 L_g / s",
-    says="The penalty function is bounded below for suitable beta.")
+    known_by="proof", says="The penalty function is bounded below for suitable beta.")
 def bounded_below_for_large_beta() -> Margins:
     """``f(Y) >= f(0) - L_0 |Y| - L_g/2 |Y|^2`` and ``|A(X)|^2 <= tr(C (3 - C)^2) / (4 s)``.
 

@@ -13,13 +13,14 @@ from cdfsg.theory.stationary import quadratic_minimiser
 
 
 @statement("eq:nx", "Section 2", assumes="M > 0, X feasible",
-    says="Each D is the sum of its tangent and its normal part, which are orthogonal.",
+    known_by="proof", says="Each D is the sum of its tangent and its normal part, which are orthogonal.",
     printed="{XS}, for the inner product tr(X'Y)",
     corrected="{XS} for the inner product tr(X'MY), and {MXS} for tr(X'Y); the proofs need the sum alone",
     severity="wrong formula", counterexample=counterexamples.normal_space,
     slips=(Erratum("Section 2, condition number", "kappa(A) = sigma_max(M)/sigma_min(M)",
                    "kappa(A) = sigma_max(A)/sigma_min(A)", "typo"),))
 def tangent_and_normal_space() -> Margins:
+    """For ``T = D - XS``, ``S = Psi(X'MD)``: ``Psi(X'MT) = S - S = 0``, and ``<T, MXS> = tr(Psi(T'MX) S) = 0``."""
     for _, h, X, rng in points(feasible, instances(COUNT, 1)):
         D = rng.standard_normal(X.shape)
         T, S = parts_of(h.M, X, D)
@@ -44,11 +45,12 @@ def second_order_points() -> Margins:
 
 
 @statement("def:occd", "Section 2, c-saddle point", assumes="f = 0, X feasible",
-    says="A c-saddle point of h has a direction of curvature at most -c |D|^2.",
+    known_by="proof", says="A c-saddle point of h has a direction of curvature at most -c |D|^2.",
     printed="there is a direction D",
     corrected="there is a direction D != 0; across the feasible set the barrier has none",
     severity="typo", counterexample=counterexamples.saddle_without_direction)
 def saddle_points() -> Margins:
+    """The barrier's curvature at feasible X is ``4 beta |Psi(X'MD)|^2 >= 0``."""
     shapes = ((1, 1), (2, 2), (3, 3))
     for case, rng in instances(COUNT, 3, kinds=("linear",), shapes=shapes, conditions=(1.0, 10.0)):
         M = case.h.M
@@ -60,11 +62,12 @@ def saddle_points() -> Margins:
 
 
 @statement("eq:epfos", "Section 2", assumes=BLANKET,
-    says="Approximate first-order stationary points; the measure vanishes at stationary points.",
+    known_by="proof", says="Approximate first-order stationary points; the measure vanishes at stationary points.",
     printed="||f(X) - M X Psi(X' grad f(X))|| <= eps",
     corrected="||grad f(X) - M X Psi(X' grad f(X))|| <= eps",
     severity="typo", counterexample=counterexamples.approximate_stationarity)
 def approximate_points() -> Margins:
+    """``X'L(X)`` is the skew part of ``X' grad f(X)``; at a minimiser ``AX = MX (X'AX)``."""
     for case, h, X, _ in points(feasible, instances(COUNT, 4)):
         low, high = case.spectrum
         yield equal(sym(X.T @ h.lagrangian_gradient(X)), 0, norm(X) * norm(h.problem.gradient(X)))

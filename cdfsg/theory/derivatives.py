@@ -91,16 +91,18 @@ def inner_product_proof() -> Margins:
 
 
 @statement("eq:normgraf", "Section 3.1", assumes=BLANKET,
-    says="||grad f(X)|| <= L_g ||X|| + L_0, with equality for linear f.")
+    known_by="proof", says="||grad f(X)|| <= L_g ||X|| + L_0, with equality for linear f.")
 def growth_of_the_gradient() -> Margins:
+    """``grad f`` moves by at most ``L_g ||X||`` from ``grad f(0)``."""
     for case, rng in instances(COUNT, 8):
         X = rng.standard_normal((case.n, case.p)) * 10 ** rng.uniform(-3, 3)
         yield case, at_most(norm(case.h.problem.gradient(X)), case.L_g * norm(X) + case.L_0)
 
 
 @statement("le:normg", "Section 3.1, third lemma", assumes=BLANKET,
-    says="||G(X)|| <= L_g (3/2 + sigma_max(C)/2) ||X|| + L_0, with equality for linear f.")
+    known_by="proof", says="||G(X)|| <= L_g (3/2 + sigma_max(C)/2) ||X|| + L_0, with equality for linear f.")
 def growth_of_g() -> Margins:
+    """By eq:normgraf at ``A(X) = X (3I - C)/2``."""
     for case, h, X, rng in points(somewhere, instances(COUNT, 9)):
         X *= 10 ** rng.uniform(-2, 2)
         sigma = norm(h.constraint(X), 2)
@@ -156,8 +158,12 @@ def dissolved_derivative(h: Penalty, X: Array, D: Array) -> Array:
 
 
 @statement("le:normj", "Section 3.1, fifth lemma", assumes=BLANKET + ", X in Omega",
-    says="||J_G(X)[D]|| <= (2 + kappa) L_g ||D||.")
+    known_by="proof", says="||J_G(X)[D]|| <= (2 + kappa) L_g ||D||.")
 def bound_on_the_derivative_of_g() -> Margins:
+    """``||X Psi(X'MD)|| <= s^(-1/2) ||M^(1/2) X|| ||X'MD|| <= s^(-1/2) ||M^(1/2) D|| <= kappa^(1/2) ||D||`` in Omega.
+
+    There ``||M^(1/2) X|| <= 1`` in the spectral norm, and ``||(3I - C)/2|| <= 3/2``.
+    """
     yield "Even 3/2 + kappa^(1/2) serves"
     for case, h, X, rng in points(in_omega, instances(COUNT, 13, kinds=CURVED)):
         low, high = case.spectrum
@@ -167,11 +173,12 @@ def bound_on_the_derivative_of_g() -> Margins:
 
 
 @statement("eq:normlambda", "Section 3.2, last two lines", assumes=BLANKET,
-    says="A bound on sigma_max(X'G(X)).",
+    known_by="proof", says="A bound on sigma_max(X'G(X)).",
     printed="a bound in sigma_max(X'MX), also used where it is below 1",
     corrected="the same bound at max(sigma_max(X'MX), 1)",
     severity="gap in proof", counterexample=counterexamples.inner_bound_inside)
 def bound_on_the_multiplier() -> Margins:
+    """By le:normg, ``sigma_max(X)^2 <= sigma/s``, ``||X|| <= p sigma_max(X)`` and ``sigma^(1/2) <= max(sigma, 1)``."""
     for case, h, X, rng in points(somewhere, instances(COUNT, 14)):
         X *= 10 ** rng.uniform(-1, 1)
         sigma = max(norm(h.constraint(X), 2), 1.0)

@@ -22,16 +22,21 @@ def infeasible() -> list[Point]:
 
 
 @statement("pro:sigma_up", "Section 3.2, first proposition", assumes=STATIONARY,
-    says="X lies in Omega: sigma_max(X'MX) <= 1.", rounding=ROUNDING)
+    known_by="proof", says="X lies in Omega: sigma_max(X'MX) <= 1.", rounding=ROUNDING)
 def sigma_up() -> Margins:
+    """Where ``Cv = sigma v``, sigma > 1, Q = vv' in Le_inner_nablah_XQ gives ``beta (sigma + 1) sigma = 3/2 v'X'Gv``.
+
+    By eq:normlambda and ``beta >= 36 p L_g/s + 12 L_0/s^(1/2)`` the right side is at most ``beta sigma (sigma + 1)/8``.
+    """
     for point in pool():
         yield point.case, at_most(point.eigenvalues[-1], 1.0)
 
 
 @statement("Prop_first_order_equivalence_feasible", "Section 3.2, second proposition",
     assumes=BLANKET + " or Huber merit, X feasible, every beta",
-    says="Problem and penalty function share their feasible stationary points: grad h = L there.")
+    known_by="proof", says="Problem and penalty function share their feasible stationary points: grad h = L there.")
 def feasible_points() -> Margins:
+    """There ``C = I``, so that ``A(X) = X``, ``Q(C) = I`` and ``beta M X (C^2 - I) = 0``."""
     for case, h, X, _ in points(feasible, instances(COUNT, 21, betas=(1e-6, 1e-3, 1.0, 1e3))):
         low, high = case.spectrum
         scale = norm(h.problem.gradient(X)) * (high / low) + h.beta * high**0.5
@@ -42,8 +47,12 @@ def feasible_points() -> Margins:
 
 
 @statement("The_first_order_equivalence_feasible", "Section 3.2, first theorem", assumes=INFEASIBLE,
-    says="sigma_min(X'MX) <= beta~/(4 beta).")
+    known_by="proof", says="sigma_min(X'MX) <= beta~/(4 beta).")
 def feasible_or_far() -> Margins:
+    """Q = vv' in Le_inner_nablah_XQ, where ``Cv = sigma v`` and 0 < sigma < 1: ``beta sigma (1 + sigma) = 3/2 v'X'Gv``.
+
+    ``|Xv| <= (sigma/s)^(1/2)``, ``||G|| <= 2 L_g (p/s)^(1/2) + L_0``, so ``sigma^(1/2) (1 + sigma) <= beta~/(8 kappa beta)``.
+    """
     yield "Even: each eigenvalue is 1 or <= (beta~/(8 kappa beta))^2"
     for point in infeasible():
         ratio, (low, high) = point.case.threshold / point.h.beta, point.case.spectrum
@@ -53,19 +62,21 @@ def feasible_or_far() -> Margins:
 
 
 @statement("The_first_order_equivalence_feasible, proof", "Section 3.2", assumes=STATIONARY,
-    says="A bound on sigma_max(X'G(X)) in Omega.",
+    known_by="proof", says="A bound on sigma_max(X'G(X)) in Omega.",
     printed="sigma_max(X'G(X)) <= 2 p L_g + s^(1/2) L_0",
     corrected="sigma_max(X'G(X)) <= (2 p L_g + s^(1/2) L_0) / s",
     severity="typo", counterexample=counterexamples.inner_bound_without_s, rounding=ROUNDING)
 def feasible_or_far_proof() -> Margins:
+    """eq:normlambda at ``sigma = 1``, by pro:sigma_up."""
     for point in pool():
         product = point.X.T @ dissolved_gradient(point.h, point.X)
         yield point.case, at_most(norm(product, 2), multiplier_bound(point.case))
 
 
 @statement("pro:saddle", "Section 3.2, third proposition", assumes=INFEASIBLE,
-    says="X is a strict saddle point with c = s beta / 4.", rounding=ROUNDING)
+    known_by="proof", says="X is a strict saddle point with c = s beta / 4.", rounding=ROUNDING)
 def strict_saddles() -> Margins:
+    """See `cdfsg.theory.saddles`."""
     yield "Explicit directions give 31/32 s beta, which is sharp at beta = beta~"
     case = Instance(Penalty(Quadratic(np.eye(1)), np.eye(1), 72.0), 1, "quadratic")
     sharp = Point(case, np.zeros((1, 1)))
@@ -84,7 +95,7 @@ def strict_saddles() -> Margins:
 
 
 @statement("pro:saddle, proof", "Section 3.2", assumes=INFEASIBLE,
-    says="The direction D = X v v' shows it.",
+    known_by="certificate", says="The direction D = X v v' shows it.",
     printed="D = X v v'",
     corrected="where X v = 0, D = u v' with X'Mu = 0; its curvature is "
               "9/4 hess f(A(X))[D, D] - beta u'Mu",
@@ -98,8 +109,12 @@ def strict_saddles_proof() -> Margins:
 
 @statement("quadratic proposition", "Section 3.2, fourth proposition",
     assumes="quadratic f, beta >= beta~, X stationary",
-    says="The eigenvalues of X'MX are 0 or 1.", rounding=ROUNDING)
+    known_by="proof", says="The eigenvalues of X'MX are 0 or 1.", rounding=ROUNDING)
 def quadratics() -> Margins:
+    """For sigma other than 0 and 1: ``beta (1 + sigma) = (9/4 - 3/4 sigma) u'Au``, where ``sigma^(1/2) u = Xv``.
+
+    For ``beta >= 9/4 u'Au`` and ``beta >= -3/4 u'Au`` no sigma > 0 does this, as in Le_inner_nablah_XQ with Q = vv'.
+    """
     yield "So for beta >= max(9/4 lam_max, 3/4 |lam_min|) of the pencil"
     for point in pool():
         if point.case.kind in QUADRATICS:
@@ -122,8 +137,9 @@ def sharp_beta_of_quadratics(values: Array) -> float:
 
 
 @statement("thm:refir", "Section 3.2, second theorem", assumes=STATIONARY,
-    says="X is feasible, hence stationary for the problem, or a strict saddle point.")
+    known_by="proof", says="X is feasible, hence stationary for the problem, or a strict saddle point.")
 def feasible_or_saddle() -> Margins:
+    """Prop_first_order_equivalence_feasible and pro:saddle."""
     for point in pool():
         kind = point.classify()
         yield equal(certificate(point.h, point.X), 0.0, 1.0) if kind == "feasible" else true(kind == "strict saddle")

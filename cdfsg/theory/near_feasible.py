@@ -62,18 +62,20 @@ def inner_product() -> Margins:
 
 
 @statement("eq:feabound", "Section 3.4, proposition", assumes=NEAR,
-    says="||grad h|| >= ||grad g|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 2.")
+    known_by="proof", says="||grad h|| >= ||grad g|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 2.")
 def violation_is_bounded() -> Margins:
+    """eq:sta1 and eq:sta2 with step (ii) corrected: ``14/5 beta - 13/2 sigma_max(X'G) >= beta``."""
     for case, _, X, _ in near(42):
         yield case, feabound(case, X)
 
 
 @statement("eq:feabound, proof (ii)", "Section 3.4", assumes=NEAR,
-    says="Step (ii) with the constants 14/5 and 7/2.",
+    known_by="proof", says="Step (ii) with the constants 14/5 and 7/2.",
     printed="14/5 beta - 7/2 sigma_max(X'G(X))",
     corrected="14/5 beta - 13/2 sigma_max(X'G(X))",
     severity="wrong constant", counterexample=counterexamples.neighbourhood_step)
 def violation_proof() -> Margins:
+    """``3 (C + I) <= 13/2 I``, and ``C (C + I)^2 >= 5/6 (11/6)^2 I >= 14/5 I``."""
     for case, h, X, _ in near(43):
         C = h.constraint(X)
         wide = C + eye_like(C)
@@ -95,11 +97,12 @@ def sandwich_proof() -> Margins:
 
 
 @statement("th:star_bx, proof (iii)", "Section 3.4", assumes=NEAR,
-    says="A bound on ||grad g - L||.",
+    known_by="proof", says="A bound on ||grad g - L||.",
     printed="kappa (3 (p+1) L_g + s^(1/2) L_0) / (2 s^(1/2))",
     corrected="the same times ||X'MX - I||",
     severity="typo", counterexample=counterexamples.lost_violation)
 def sandwich_step() -> Margins:
+    """``||A(X) - X|| <= sigma_max(X) ||C - I||/2`` in the corrected first line."""
     for case, h, X, _ in near(44):
         low = case.spectrum[0]
         gap = norm(dissolved_part(h, X) - h.lagrangian_gradient(X))
@@ -109,17 +112,20 @@ def sandwich_step() -> Margins:
 
 
 @statement("th:star_bx", "Section 3.4, theorem", assumes=NEAR,
-    says="||L|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 4 <= ||grad h|| "
+    known_by="proof", says="||L|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 4 <= ||grad h|| "
          "<= ||L|| + 7 beta sigma_max(M)^(1/2) ||C - I||.")
 def sandwich() -> Margins:
+    """By step (iii), and eq:feabound or ``||MX (C^2 - I)|| <= (7/6)^(1/2) 13/6 sigma_max(M)^(1/2) ||C - I||``."""
     yield f"Even {SHARPER} serves for 7"
     for case, _, X, _ in near(46):
         yield case, *star_bx(case, X, SHARPER)
 
 
 @statement("corollary of th:star_bx", "Section 3.4", assumes=NEAR,
+    known_by="proof",
     says="Problem and penalty function share approximate stationary points, with the printed constants.")
 def shared_approximate_points() -> Margins:
+    """th:star_bx, each term alone."""
     for case, h, X, _ in near(47):
         low, high = case.spectrum
         slope, epsilon = norm(h.gradient(X)), max(norm(h.lagrangian_gradient(X)), violation(h, X))

@@ -49,7 +49,7 @@ class Constants:
 
 @statement("theorem on Algorithm 1", "Section 4.1",
     assumes=STEPS + ", s2 <= s1 sqrt(K), D_0 by eq:updated",
-    says="The mean of E||grad h(X_k)||^2 over k < K is at most the printed bound.",
+    known_by="certificate", says="The mean of E||grad h(X_k)||^2 over k < K is at most the printed bound.",
     printed="s2/(2 s1^2) L_W^2 tau_x^4 v_m^2 and 4 L_W^2 tau_x^2 tau_m^2, with L_W of the mean W, for all s2 > 0",
     corrected="2 s2/s1^2 L_W^2 tau_x^4 v_m^2 and 8 L_W^2 tau_x^2 tau_m^2, with the almost sure constant of "
               "as:algoadam (2) for L_W, for s2 <= s1 sqrt(K), which is b_k <= 1; J_0 is an expectation over Y_0",
@@ -130,6 +130,7 @@ def weaker_assumptions() -> Margins:
 
 @statement("saddles absorb", "Section 4", source=OURS,
     assumes="f_xi quadratic, X_0 v = 0; Algorithm 2: v a unit vector, so that a column is zero",
+    known_by="proof",
     says="X_k v = 0 almost surely for every k: a start of full rank is needed to leave a saddle point.")
 def saddles_absorb() -> Margins:
     """If ``X v = 0`` and ``Y v = 0`` then ``G v = 3/2 A_xi X v = 0`` and ``W v = 3/2 G v + M_theta X T v = 0``.

@@ -55,15 +55,16 @@ def surrogate_slope(h: Penalty, X: Array, Y: Array, D: Array) -> Array:
 
 
 @statement("as:algo (1)", "Section 4, Assumption 4.1", assumes="GCCA, xi and theta independent",
-    says="E W_{xi,theta}(X, Y) = W(X, Y).")
+    known_by="proof", says="E W_{xi,theta}(X, Y) = W(X, Y).")
 def independent_samples() -> Margins:
+    """W is a sum of products of a factor of xi and one of theta."""
     for Z, sizes, X, Y in _samples():
         W = [sampled_direction(np.array(pair)[:, None], sizes, X, Y) for pair in product(Z, Z)]
         yield equal(np.mean(W, axis=0), exact_direction(Z, sizes, X, Y), _scale(Z, X, Y))
 
 
 @statement("as:algo (1), shared", "Section 4, Assumption 4.1", assumes="GCCA, xi and theta the same minibatch",
-    says="E W_{xi,theta}(X, Y) = W(X, Y).",
+    known_by="certificate", says="E W_{xi,theta}(X, Y) = W(X, Y).",
     counterexample=counterexamples.shared_minibatch, source=OURS)
 def shared_samples() -> Margins:
     yield "The bias is (N-l)/((N-1) l) times that at l = 1"
@@ -77,7 +78,7 @@ def shared_samples() -> Margins:
 
 @statement("as:blanket (2), Huber", "Assumption 1.1 (2), Section 5",
     assumes=BLANKET + " (2) for GCCA with the Huber merit",
-    says="A minibatch estimates f without bias.",
+    known_by="certificate", says="A minibatch estimates f without bias.",
     printed="f_xi on a minibatch as an unbiased estimate of f (Assumption 1.1 (2))",
     corrected="biased: E g(t_xi) - g(t) lies between 0 and Var(t_xi)/2, which is of order 1/l",
     severity="outside the assumptions", counterexample=counterexamples.huber_minibatch, source=OURS)

@@ -49,18 +49,21 @@ def random_directions(seed: int) -> Iterator[tuple[Point, Array, Array, Array]]:
 
 
 @statement("le:sop_slep, eq:tn", "Section 3.3, lemma, first part", assumes=FEASIBLE,
+    known_by="proof",
     says="The Hessian does not mix tangent and normal directions: <N, hess h[T]> = 0.", rounding=ROUNDING)
 def mixed_curvature() -> Margins:
+    """``<XS, hess h[T]> = -tr(S X'MT Lambda) - tr(S T' grad f)``, where ``X'MT = -T'MX`` and ``MX Lambda = grad f``."""
     for point, D, T, S in random_directions(31):
         size = inner(D, D) * point.case.spectrum[1] / point.case.spectrum[0]
         yield equal(inner(point.X @ S, point.h.hessian(point.X, T)), 0, scale_of(point) * size)
 
 
 @statement("le:sop_slep, eq:nn", "Section 3.3, lemma, second part", assumes=FEASIBLE,
-    says="The Hessian is positive on normal directions N = XS != 0: "
+    known_by="proof", says="The Hessian is positive on normal directions N = XS != 0: "
          "<N, hess h[N]> = 4 beta |S|^2 - 3 tr(S^2 X' grad f).",
     rounding=ROUNDING)
 def normal_curvature() -> Margins:
+    """``J_G(X)[XS] = hess f[XS - XS] = 0``; the other terms of eq:hessh are three times ``-tr(S^2 X' grad f)``."""
     for point, _, _, S in random_directions(32):
         h, X = point.h, point.X
         curvature, size = inner(X @ S, h.hessian(X, X @ S)), h.beta * inner(S, S)
@@ -69,11 +72,12 @@ def normal_curvature() -> Margins:
 
 
 @statement("le:sop_slep, proof", "Section 3.3, before step (i)", assumes=FEASIBLE,
-    says="A trace equals the largest singular value times a norm.",
+    known_by="proof", says="A trace equals the largest singular value times a norm.",
     printed="tr(S^2 X' grad f(X)) = sigma_max(X' grad f(X)) ||S||^2",
     corrected="tr(S^2 X' grad f(X)) <= sigma_max(X' grad f(X)) ||S||^2",
     severity="typo", counterexample=counterexamples.normal_curvature_equality, rounding=ROUNDING)
 def trace_bound() -> Margins:
+    """``tr(S^2 P) <= sigma_max(P) tr(S^2)`` for symmetric S."""
     for point, _, _, S in random_directions(34):
         product = point.X.T @ point.h.problem.gradient(point.X)
         bound = norm(product, 2) * inner(S, S)
@@ -81,11 +85,12 @@ def trace_bound() -> Margins:
 
 
 @statement("le:sop_slep, proof (i)", "Section 3.3", assumes=FEASIBLE,
-    says="A lower bound on the curvature along normal directions.",
+    known_by="proof", says="A lower bound on the curvature along normal directions.",
     printed="4 beta - (2 p L_g + L_0 s^(1/2)) / s",
     corrected="4 beta - 3 (2 p L_g + L_0 s^(1/2)) / s",
     severity="wrong constant", counterexample=counterexamples.normal_curvature_step, rounding=ROUNDING)
 def curvature_bound() -> Margins:
+    """eq:nn and eq:normlambda at ``sigma = 1``."""
     for point, _, _, S in random_directions(33):
         h, X = point.h, point.X
         bound = 4 * h.beta - 3 * multiplier_bound(point.case)
@@ -93,10 +98,12 @@ def curvature_bound() -> Margins:
 
 
 @statement("th:sopr_b1", "Section 3.3, theorem", assumes=STATIONARY,
+    known_by="proof",
     says="Problem and penalty function share their second-order stationary points; infeasible points are none.",
     corrected="they share them with def:ocso corrected; infeasible points are none",
     counterexample=counterexamples.second_order_condition, rounding=ROUNDING)
 def shared_second_order_points() -> Margins:
+    """On tangent directions the Hessians agree (eq:s1); then le:sop_slep, and pro:saddle at infeasible points."""
     for point in pool():
         scale, (low, high) = scale_of(point), point.case.spectrum
         if not point.is_feasible:

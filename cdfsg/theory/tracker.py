@@ -18,11 +18,12 @@ PRINTED, INDEFINITE, SEMIDEFINITE = 4, 8, 2
 
 
 @statement("pro:boundy", "Section 4.1", assumes="||Y_0|| <= tau_y, 0 <= b_k <= 1",
-    says="||Y_k|| <= tau_y.",
+    known_by="proof", says="||Y_k|| <= tau_y.",
     printed="no condition on b_k; the proof uses ||(1 - b_k) Y_k|| <= (1 - b_k) ||Y_k||",
     corrected="0 <= b_k <= 1; the step sizes b = s2/s1 of Section 5 go up to 4, where the tracker diverges",
     severity="outside the assumptions", counterexample=counterexamples.tracking_above_one)
 def tracker_is_bounded() -> Margins:
+    """``||Y_{k+1}|| <= (1 - b) ||Y_k|| + b tau_x^2 tau_m + 2 alpha tau_x tau_m tau_d``, and ``alpha <= a b``."""
     sizes = [(1, 1), (2, 1), (3, 3), (5, 2), (8, 4)]
     for (seed, (n, p)), worst in product(enumerate(sizes), (False, True)):
         X, M, b, a = _path(default_rng(seed), n, p, worst)
@@ -32,8 +33,9 @@ def tracker_is_bounded() -> Margins:
 
 
 @statement("remark on v_m", "Section 4.1", assumes="M_theta bounded",
-    says="E||M_theta - M||^2 <= 2 (tau_m^2 + ||M||^2).")
+    known_by="proof", says="E||M_theta - M||^2 <= 2 (tau_m^2 + ||M||^2).")
 def variance_of_samples() -> Margins:
+    """``E||M_theta - M||^2 = E||M_theta||^2 - ||M||^2``."""
     yield "Even tau_m^2 - ||M||^2 serves"
     rng = default_rng(7)
     for number in range(1000):
@@ -44,7 +46,7 @@ def variance_of_samples() -> Margins:
 
 
 @statement("pr:yktrack", "Section 4.1", assumes="M_theta symmetric, every b_k",
-    says="E||C(X_{k+1}) - Y_{k+1}||^2 <= (1-b_k)^2 ||C(X_k) - Y_k||^2 + 2 b_k^2 tau_x^4 v_m^2 "
+    known_by="proof", says="E||C(X_{k+1}) - Y_{k+1}||^2 <= (1-b_k)^2 ||C(X_k) - Y_k||^2 + 2 b_k^2 tau_x^4 v_m^2 "
          "+ 4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2.",
     printed="4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2",
     corrected="8 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2, which is sharp; 2 if every M_theta is positive "
@@ -55,6 +57,11 @@ def variance_of_samples() -> Margins:
                    "Cauchy-Schwarz inequality",
                    "E[I_2 | F_k] = I_3, ||X_k||^4 E||M - M_theta||^2, and <I_1, I_2>", "typo"),))
 def recursion() -> Margins:
+    """The error is ``(1 - b) (C - Y) + b I_1 - (I_2 - E I_2)``, so 2 ``E||I_2 - E I_2||^2`` is to be bounded.
+
+    As ``||I_2|| <= 2 tau_x tau_m ||X_{k+1} - X_k||``: by 8.  A constant taken from M_theta takes one from I_2, and for
+    semidefinite M_theta ``||M_theta - tau_m/2 I|| <= tau_m/2`` in the spectral norm: by 2.
+    """
     rng = default_rng(2)
     for number in range(1500):
         n = int(rng.integers(1, 7))
@@ -75,7 +82,7 @@ def recursion() -> Margins:
 
 
 @statement("Algorithm 1, D_0", "Section 4.1", assumes="D_0 = 0",
-    says="E D_0 = E W(X_0, Y_0).",
+    known_by="certificate", says="E D_0 = E W(X_0, Y_0).",
     printed="D_0 = 0, while the proof of the theorem takes E D_0 = W(X_0, Y_0) at k = 0",
     corrected="D_0 = W_{xi_0,theta_0}(X_0, Y_0), or the mean over k = 1, ..., K: with D_0 = 0 the first step "
               "does not move",
@@ -93,7 +100,7 @@ def first_step() -> Margins:
 
 
 @statement("theorem on Algorithm 1, proof", "Section 4.1", assumes=BLANKET,
-    says="E[D_k | F_{k-1}] = E[W(X_k, Y_k) | F_{k-1}].",
+    known_by="certificate", says="E[D_k | F_{k-1}] = E[W(X_k, Y_k) | F_{k-1}].",
     printed="E[D_k | F_{k-1}] = W(X_k, Y_k)",
     corrected="a theta of its own for D_k, or the almost sure Lipschitz constant of as:algoadam (2) for L_W: "
               "the theta_k that makes D_k is also in Y_k, and F_{k-1} does not know Y_k",
