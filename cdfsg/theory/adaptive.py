@@ -12,7 +12,7 @@ from cdfsg.linalg import Array
 from cdfsg.solvers.cdfsg import AdaptiveState, CDFSGAda
 from cdfsg.theory import counterexamples
 from cdfsg.theory.finite import squared_norms
-from cdfsg.theory.statement import Erratum, Margins, at_most, norms, statement
+from cdfsg.theory.statement import Margins, at_most, norms, statement
 
 DECAYS = ((0.9, 0.999), (0.9, 0.82), (0.0, 0.0), (0.0, 0.999), (0.5, 0.3), (0.99, 0.999), (0.9, 0.5), (0.99, 0.0))
 """(eta1, eta2); the last two violate ``eta1 < sqrt(eta2)``."""
@@ -33,12 +33,7 @@ PRESCRIBED: Any = SimpleNamespace(
     printed="no condition on B_0 and V_0",
     corrected="V_0 >= (1 - eta2) B_0^2 entrywise, as for B_0 = 0; then "
               "alpha_k^2 n p / (1 - eta2) is a bound for every eta1 < 1",
-    severity="wrong formula", counterexample=counterexamples.step_with_momentum,
-    slips=(Erratum("Section 4.2, proof of pr:xkdist, indices",
-                   "D_k in B_{k+1}, V_{k+1} and B_{k+1} in X_{k+1} - X_k, "
-                   "a power 1/2 in the bound of |B_{k+1}|^2",
-                   "D_{k+1} in B_{k+1} (eq:updateb), V_k and B_k (eq:updatex), "
-                   "no power; the proposition is on Algorithm 2, not 1", "typo"),))
+    severity="wrong formula", counterexample=counterexamples.step_with_momentum)
 def steps_are_bounded() -> Margins:
     """B_k averages B_0 and the directions so far; the maximum in eq:updateav keeps ``V_k >= (1 - eta2) D_l^2``."""
     for solver, _, _, _, moves in courses(covered=True):

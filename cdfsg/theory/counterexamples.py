@@ -235,6 +235,19 @@ def tracking_above_one() -> Found:
     return max(map(abs, numbers.values())) > tau_y, numbers | {"tau_y": tau_y}
 
 
+@counterexample("f_xi = -+x/1000, beta = 0.001, M_theta in {0, 1/4}, x_0 = Y_0 = 0, alpha = 1, b = 1/2, eta = (0, 0), "
+                "epsilon = 1e-12")  # fmt: skip
+def tracking_in_algorithm_2() -> Found:
+    alpha, b, epsilon, beta, x, Y, B, V, tau_x, tau_d = 1.0, 0.5, 1e-12, 1e-3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for m, c in ((0.25, -1e-3), (0.25, 1e-3), (0.0, -1e-3), (0.25, 1e-3)):  # draws of theta and xi
+        x_new = x - alpha * B / (epsilon + V) ** 0.5
+        x, Y = x_new, Y - b * (Y - m * x**2) + m * (x_new**2 - x**2)
+        B = c * (3 - Y) / 2 - m * x**2 * c + beta * m * x * (Y**2 - 1)  # D_{k+1}
+        V, tau_x, tau_d = max(V, B**2), max(tau_x, abs(x)), max(tau_d, abs(B))
+    tau_y = [tau_x * 0.25 * (tau_x + 2 * alpha / b * length) for length in (tau_d, 1.0)]  # ||step|| <= alpha
+    return tau_y[0] < Y <= tau_y[1], {"Y_4": Y, "tau_y": tau_y[0], "corrected": tau_y[1]}
+
+
 @counterexample("M_theta in {1, -0.9}, x_k = 0.95, x_{k+1} = 1, Y_k = C(x_k), b = 0.1")
 def tracking_constant() -> Found:
     m = np.array([1.0, -0.9])  # M = 0.05 > 0

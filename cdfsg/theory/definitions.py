@@ -8,7 +8,7 @@ from cdfsg.penalty import Penalty
 from cdfsg.problems import Quadratic
 from cdfsg.theory import counterexamples
 from cdfsg.theory.instances import COUNT, QUADRATICS, feasible, instances, parts_of, points
-from cdfsg.theory.statement import BLANKET, Erratum, Margins, at_most, equal, inner, norm, statement
+from cdfsg.theory.statement import BLANKET, Margins, at_most, equal, inner, norm, statement
 from cdfsg.theory.stationary import quadratic_minimiser
 
 
@@ -16,9 +16,7 @@ from cdfsg.theory.stationary import quadratic_minimiser
     known_by="proof", says="Each D is the sum of its tangent and its normal part, which are orthogonal.",
     printed="{XS}, for the inner product tr(X'Y)",
     corrected="{XS} for the inner product tr(X'MY), and {MXS} for tr(X'Y); the proofs need the sum alone",
-    severity="wrong formula", counterexample=counterexamples.normal_space,
-    slips=(Erratum("Section 2, condition number", "kappa(A) = sigma_max(M)/sigma_min(M)",
-                   "kappa(A) = sigma_max(A)/sigma_min(A)", "typo"),))
+    severity="wrong formula", counterexample=counterexamples.normal_space)
 def tangent_and_normal_space() -> Margins:
     """For ``T = D - XS``, ``S = Psi(X'MD)``: ``Psi(X'MT) = S - S = 0``, and ``<T, MXS> = tr(Psi(T'MX) S) = 0``."""
     for _, h, X, rng in points(feasible, instances(COUNT, 1)):

@@ -51,7 +51,7 @@ def feasible_points() -> Margins:
 def feasible_or_far() -> Margins:
     """Q = vv' in Le_inner_nablah_XQ, where ``Cv = sigma v`` and 0 < sigma < 1: ``beta sigma (1 + sigma) = 3/2 v'X'Gv``.
 
-    ``|Xv| <= (sigma/s)^(1/2)``, ``||G|| <= 2 L_g (p/s)^(1/2) + L_0``, so ``sigma^(1/2) (1 + sigma) <= beta~/(8 kappa beta)``.
+    ``v'X'Gv <= (sigma/s)^(1/2) (2 L_g (p/s)^(1/2) + L_0)``, so ``sigma^(1/2) (1 + sigma) <= beta~/(8 kappa beta)``.
     """
     yield "Even: each eigenvalue is 1 or <= (beta~/(8 kappa beta))^2"
     for point in infeasible():

@@ -13,7 +13,7 @@ from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.theory import counterexamples
 from cdfsg.theory.finite import FinitePencil, every_path, least_penalty, random_pencil, squared_norms, started
-from cdfsg.theory.statement import BLANKET, OURS, Erratum, Margins, at_most, beside, equal, norm, norms, statement
+from cdfsg.theory.statement import BLANKET, OURS, Margins, at_most, beside, equal, norm, norms, statement
 from cdfsg.theory.tracker import INDEFINITE
 
 STEPS = BLANKET + ", alpha_k = s1 b_k = s2 / sqrt(K), 0 < s1 <= 2"
@@ -91,12 +91,7 @@ def rate_of_algorithm_1() -> Margins:
     printed="J_0 = h(X_0) - h(X_*) + c ||C(X_0) - Y_0||^2",
     corrected="J_0 as in eq:jkdefi_1, with the momentum term "
               "-c_0 <grad h(X_0), (eps + V_0)^(-1/2) B_0>, zero for B_0 = 0",
-    severity="wrong formula", counterexample=counterexamples.lyapunov_start,
-    slips=(Erratum("Section 4.2, theorem on Algorithm 2, constants",
-                   "tau_h tau_d eps^(-1/2) (np + 1) / (s2 (1 - eta1) sqrt(K)), "
-                   "8 c s2 tau_x^2 tau_m^2, and tau_h without a definition",
-                   "tau_h tau_d eps^(-1/2) (np + 1) / ((1 - eta1) sqrt(K)), "
-                   "16 c s2 tau_x^2 tau_m^2, for b_k <= 1, and tau_h = sup ||grad h(X_k)||", "wrong constant"),))
+    severity="wrong formula", counterexample=counterexamples.lyapunov_start)
 def bound_of_algorithm_2() -> Margins:
     for number, (toy, X0, setting, rng) in enumerate(random_settings(12)):
         eta2 = rng.choice([0.5, 0.9, 0.999])

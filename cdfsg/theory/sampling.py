@@ -17,7 +17,7 @@ from cdfsg.theory.derivatives import derivative
 from cdfsg.theory.instances import COUNT, LIPSCHITZ, any_instances, points, somewhere
 
 from cdfsg.theory.statement import (  # isort: skip
-    BLANKET, EVERY, OURS, Erratum, Margins, at_most, beside, equal, inner, norm, norms, statement,
+    BLANKET, EVERY, OURS, Margins, at_most, beside, equal, inner, norm, norms, statement,
 )
 
 BETA = 0.7
@@ -29,8 +29,7 @@ Sizes = tuple[int, ...]
     known_by="algebra", says="H(X, C(X)) = h(X) (eq:nest).",
     printed="beta/6 tr(V (V^2 - I))",
     corrected="beta/6 tr(V (V^2 - 3 I)), which agrees with (CDFCP)",
-    severity="wrong formula", counterexample=counterexamples.surrogate_minimiser,
-    slips=(Erratum("Section 1, M_theta", "M_theta in R^(n x n)", "M_theta symmetric, as W needs", "typo"),))
+    severity="wrong formula", counterexample=counterexamples.surrogate_minimiser)
 def surrogate_value() -> Margins:
     for _, h, X, _ in points(somewhere, any_instances(COUNT, 15)):
         value = h.value(X)

@@ -16,7 +16,7 @@ HOLDS = "holds"
 CORRECTED = "holds after a correction"
 FALSE = "false"
 VERDICTS = (HOLDS, CORRECTED, FALSE)
-SEVERITIES = ("typo", "wrong constant", "wrong formula", "gap in proof", "outside the assumptions")
+SEVERITIES = ("typo", "wrong constant", "wrong formula", "wrong claim", "gap in proof", "outside the assumptions")
 BLANKET = "Assumption 1.1"
 ABOVE = "Assumption 1.1, beta >= beta~"
 EVERY = "M >= 0, every beta"
@@ -176,6 +176,11 @@ class Erratum:
         if self.severity not in SEVERITIES:
             raise ValueError(f"{self.place!r} has the severity {self.severity!r}; use one of {SEVERITIES}")
 
+    @property
+    def section(self) -> str:
+        """Of the paper, such as ``3.2``."""
+        return self.place.partition("Section ")[2].partition(",")[0].partition(":")[0].partition(";")[0]
+
 
 @dataclass(frozen=True)
 class Check:
@@ -221,14 +226,12 @@ class Statement:
     source: str = PRINTED  # or OURS
     known_by: str = "search"  # of KNOWN_BY
     rounding: float = 1e-9  # by how much a margin may fall short
-    slips: tuple[Erratum, ...] = ()  # more misprints of the place
 
     @property
-    def errata(self) -> tuple[Erratum, ...]:
-        if not self.printed:
-            return self.slips
+    def erratum(self) -> Erratum | None:
         place = f"{self.place}: {self.label}"
-        return Erratum(place, self.printed, self.corrected, self.severity, self.counterexample), *self.slips
+        words = self.printed, self.corrected, self.severity, self.counterexample
+        return Erratum(place, *words) if self.printed else None
 
     def __call__(self) -> Check:
         """Test the statement: false if it falls short, corrected if its printed form is refuted."""

@@ -24,6 +24,7 @@ from cdfsg.theory import (
     second_order,
     tracker,
 )
+from cdfsg.theory.misprints import MISPRINTS
 from cdfsg.theory.statement import PRINTED, STATEMENTS, Check, Erratum, Statement
 
 
@@ -60,7 +61,9 @@ class Recorded:
 
 
 def errata() -> list[Erratum]:
-    return [erratum for part in PARTS for statement in part for erratum in statement.errata]
+    """Those of statements, then other misprints, section by section."""
+    found = [statement.erratum for part in PARTS for statement in part if statement.erratum]
+    return sorted([*found, *MISPRINTS], key=lambda erratum: erratum.section)
 
 
 def recorded(path: Path = PAPER / NAME) -> dict[str, Recorded]:

@@ -11,7 +11,7 @@ from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, TrackingState, track
 from cdfsg.theory import counterexamples
 from cdfsg.theory.finite import FinitePencil, branched, random_pencil, squared_norms, started
-from cdfsg.theory.statement import BLANKET, Erratum, Margins, Relation, at_most, beside, equal, norm, norms, statement
+from cdfsg.theory.statement import BLANKET, Margins, Relation, at_most, beside, equal, norm, norms, statement
 
 PRINTED, INDEFINITE, SEMIDEFINITE = 4, 8, 2
 """The constant 4 of pr:yktrack as printed, and for M_theta of two kinds."""
@@ -51,11 +51,7 @@ def variance_of_samples() -> Margins:
     printed="4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2",
     corrected="8 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2, which is sharp; 2 if every M_theta is positive "
               "semidefinite",
-    severity="wrong constant", counterexample=counterexamples.tracking_constant,
-    slips=(Erratum("Section 4.1, proof of pr:yktrack",
-                   "E[I_2 | F_k] = E[I_3 | F_k] = 0, ||X_k||^2 E||M - M_theta||^2, and <I_2, I_3> in the "
-                   "Cauchy-Schwarz inequality",
-                   "E[I_2 | F_k] = I_3, ||X_k||^4 E||M - M_theta||^2, and <I_1, I_2>", "typo"),))
+    severity="wrong constant", counterexample=counterexamples.tracking_constant)
 def recursion() -> Margins:
     """The error is ``(1 - b) (C - Y) + b I_1 - (I_2 - E I_2)``, so 2 ``E||I_2 - E I_2||^2`` is to be bounded.
 

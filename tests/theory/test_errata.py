@@ -1,0 +1,532 @@
+"""Every entry of the errata sheet, evaluated without a formula of the package: only numpy, mpmath and fractions.
+
+Derivatives are those of the definitions, by difference quotients or, for n = p = 1, of polynomials.  Each function
+shows that the printed form is wrong and, where it is a formula, that the corrected one is right on the same instance.
+"""
+
+import tomllib
+from fractions import Fraction
+from itertools import product
+from math import sqrt
+
+import numpy as np
+import pytest
+from mpmath import iv
+from numpy import eye, trace
+from numpy.linalg import norm
+from numpy.polynomial import Polynomial
+
+from cdfsg.files import PAPER
+
+I = eye(2)  # noqa: E741
+SWAP = np.array([[0.0, 1.0], [1.0, 0.0]])
+x = Polynomial([0.0, 1.0])
+shown = {}
+
+
+def shows(place):
+    """Register a function by the place that the errata sheet names."""
+
+    def register(function):
+        assert place not in shown
+        shown[place] = function
+        return function
+
+    return register
+
+
+def sym(a):
+    return (a + a.T) / 2
+
+
+def A(X, M):
+    return X @ (3 * eye(X.shape[1]) - X.T @ M @ X) / 2
+
+
+def barrier(X, M, beta=1.0):
+    C = X.T @ M @ X
+    return beta / 6 * trace(C @ (C @ C - 3 * eye(len(C))))
+
+
+def h1(f, m=1.0, beta=0.0):
+    """h for n = p = 1 and a polynomial f."""
+    return f((3 * x - m * x**3) / 2) + beta / 6 * (m**3 * x**6 - 3 * m * x**2)
+
+
+def slope(function, X, D, step=1e-4):
+    return (function(X + step * D) - function(X - step * D)) / (2 * step)
+
+
+def gradient(function, X):
+    units = np.eye(X.size).reshape(-1, *X.shape)
+    return np.array([slope(function, X, unit) for unit in units]).reshape(X.shape)
+
+
+def curvature(function, X, D, step=1e-3):
+    return (function(X + step * D) - 2 * function(X) + function(X - step * D)) / step**2
+
+
+# --- Sections 1 and 2
+
+
+@shows("Section 1: eq:classcca")
+def _():
+    t = np.linspace(0, np.pi / 2, 1801)
+    best = t[np.argmin(-2 * 0.5 * np.cos(t) * np.sin(t))]  # x^2 + y^2 = 1, covariance 1/2
+    assert np.cos(best) ** 2 == pytest.approx(1 / 2)  # 1 is printed
+    X = sqrt(2) * np.cos(best), sqrt(2) * np.sin(best)
+    assert -2 * 0.5 * X[0] * X[1] / 2 == pytest.approx(2 * -0.5 * 0.5)  # twice the classical value
+
+
+@shows("Section 1; Section 5: beta = 0.1")
+def _():
+    def h(C, beta):  # x = y, rho = 1
+        return -C * ((3 - C) / 2) ** 2 + beta / 6 * (C**3 - 3 * C)
+
+    assert h(1e5, 0.1) < h(1e5, 1.49) < -1e9 < 1e9 < h(1e5, 1.51)
+
+
+@shows("Section 1, Assumption 1.1 (3)")
+def _():
+    M, rng = np.array([[1.0, 1.0], [-1.0, 1.0]]), np.random.default_rng(0)
+    for X in rng.standard_normal((50, 2, 2)):
+        C = X.T @ M @ X
+        assert X[:, 0] @ M @ X[:, 0] == pytest.approx(X[:, 0] @ X[:, 0])
+        np.testing.assert_allclose((C - C.T) / 2, np.linalg.det(X) * np.array([[0, 1], [-1, 0]]), atol=1e-12)
+    # A singular X has a singular C, and C = I is neither skew nor singular.
+
+
+@shows("Section 2, condition number")
+def _():
+    M = np.diag([1.0, 4.0])
+    assert np.linalg.cond(I) == 1 and np.linalg.cond(M) == 4
+
+
+@shows("Section 2, eq:omega")
+def _():
+    M, X = np.diag([1.0, 4.0]), np.diag([1.0, 0.5])
+    for t in (1e-3, 1e-9):
+        assert norm((1 + t) ** 2 * X.T @ M @ X, 2) == pytest.approx((1 + t) ** 2) and (1 + t) ** 2 > 1
+
+
+@shows("Section 2: eq:nx")
+def _():
+    M, point, T = np.diag([1, 4]), np.array([3, 2]), np.array([-8, 3])  # 5 times x, and 5 times T
+    assert point @ M @ point == 25 and point @ M @ T == 0 != point @ T
+
+
+@shows("Section 2, second-order condition: def:ocso")
+def _():
+    block = [[0, 0, 0], [0, 1, -2], [0, -2, 0]]
+    M, hess = np.array(block) + np.diag([1, 0, 5]), np.array(block) + np.diag([0, 0, 24])  # f = x'Ax/2
+    point, T = np.array([1, 0, 0]), np.array([0, 1, -1])
+    assert point @ M @ point == 1 and T @ M @ point == 0 and np.linalg.eigvalsh(hess)[0] >= -1e-12  # x minimises f
+    assert not (hess @ point).any() and T @ np.linalg.solve(M, hess @ T) < 0 <= T @ hess @ T
+
+
+@shows("Section 2, c-saddle point: def:occd")
+def _():
+    h = h1(0 * x, beta=1.0)
+    assert h.deriv()(1) == 0 < h.deriv(2)(1) and 0 * h.deriv(2)(1) * 0 <= -1e6 * 0**2
+
+
+@shows("Section 2: eq:epfos")
+def _():
+    f = x**2 / 2  # M = 1; every f is stationary at 1
+    assert abs(f(1) - f.deriv()(1)) == 0.5 and f.deriv()(1) - f.deriv()(1) == 0
+
+
+# --- Section 3
+
+
+@shows("Section 3.1, last line: Le_inner_nablah_XQ, proof")
+def _():
+    left = 2 * h1(0 * x, beta=1.0).deriv()(2)  # <x, grad h>, f = 0, C = 4
+    assert left == 4 * (4 + 1) * (4 - 1) != 4 * (4 + 1) * (4 + 1)
+
+
+@shows("Section 3.1, proof of le:normj (ii)")
+def _():
+    X, D = np.diag([1, 0.5]), np.array([[0, 0], [2.0, 0]])  # M = I, X in Omega
+    assert norm(X @ sym(X.T @ D)) ** 2 == pytest.approx(5 / 16) and norm(X @ X.T @ D) ** 2 == 1 / 4
+    assert norm(X @ sym(X.T @ D)) <= norm(D)
+
+
+@shows("Section 3.1, beta~")
+def _():
+    for p, L_g, L_0, s, kappa in product((1, 3), (0, 1), (0, 2), (Fraction(1, 9), 4), (1, 10)):
+        root = Fraction(1, 3) if s < 1 else 2
+        equality = 12 * kappa * (3 * (p + 1) * L_g + root * L_0) / Fraction(s)
+        last = equality - (9 * p * L_g + 6 * root * L_0) / (4 * Fraction(s))
+        assert last >= (135 * p * L_g + 42 * root * L_0) / (4 * Fraction(s)) and (last > 0 or L_g == L_0 == 0)
+
+
+@shows("Section 3.1, eq:hessh, last term: Le_formulation_hessian_h")
+def _():
+    X, D = np.diag([1, 0.5]), SWAP  # f = 0, M = I, beta = 1
+    C, S = X.T @ X, sym(X.T @ D)
+    first = np.sum(D * (D @ (C @ C - I)))
+    exact = curvature(lambda Z: barrier(Z, I), X, D)
+    assert exact == pytest.approx(first + 2 * np.sum(D * (X @ (S @ C + C @ S))), abs=1e-4)
+    assert abs(exact - first - 4 * np.sum(D * (X @ S @ C))) > 0.1
+
+
+@shows("Section 3.2, last two lines: eq:normlambda")
+def _():
+    point, L_0, p, L_g, s = 0.5, 1, 1, 0, 1  # f = x, M = 1
+
+    def bound(sigma):
+        return (3 * p * L_g + 2 * L_0 * sqrt(s)) / (2 * s) * sigma + p * L_g / (2 * s) * sigma**2
+
+    assert bound(point**2) < point * 1 <= bound(1)
+
+
+@shows("Section 3.2: The_first_order_equivalence_feasible, proof")
+def _():
+    s, p, L_g, L_0 = 0.25, 1, 0, 1  # f = x, M = s
+    point = s**-0.5
+    assert 2 * p * L_g + sqrt(s) * L_0 < point * 1 <= (2 * p * L_g + sqrt(s) * L_0) / s
+
+
+@shows("Section 3.2, pro:saddle, words")
+def _():
+    h = h1(0 * x, 4.0, 1.0)
+    assert 4 * 0.5**2 == 1 != 0.5**2 and h.deriv()(0.5) == 0 < h.deriv(2)(0.5)
+
+
+@shows("Section 3.2: pro:saddle, proof")
+def _():
+    def h(X):  # f = |X|^2/2, n = 2, p = 1, M = I
+        return np.sum(A(X, I) ** 2) / 2 + barrier(X, I, 72.0)
+
+    X, v, u = np.zeros((2, 1)), np.ones((1, 1)), np.array([[1.0], [0.0]])
+    assert norm(gradient(h, X)) < 1e-9 and norm(X @ v @ v.T) == 0
+    assert curvature(h, X, u @ v.T) == pytest.approx(9 / 4 - 72, abs=1e-3)
+
+
+@shows("Section 3.3, before step (i): le:sop_slep, proof")
+def _():
+    slope_of_f, S = np.diag([1, 0]), np.diag([0, 1])  # f = X_11, M = X = I
+    assert trace(S @ S @ slope_of_f) == 0 < norm(slope_of_f, 2) * norm(S) ** 2
+
+
+@shows("Section 3.3: le:sop_slep, proof (i)")
+def _():
+    exact = h1(x, beta=12.0).deriv(2)(1)  # f = x, at N = x = 1; beta is the threshold
+    assert 4 * 12 - 3 * (2 * 0 + 1) <= exact < 4 * 12 - (2 * 0 + 1)
+
+
+@shows("Section 3.3, proof of le:sop_slep, curvature along N = XS")
+def _():
+    assert ((3 * x - x**3) / 2).deriv()(1) == 0 != 1  # G = A, as f = x^2/2
+
+
+@shows("Section 3.4: eq:sta2")
+def _():
+    X, B = np.diag([1, 0.5]), np.array([[0, 1], [0, 0]])  # f = X_12, M = I
+    C, Lam = X.T @ X, sym(X.T @ B)
+    left = [slope(lambda Z: np.sum(B * A(Z, I)), X, X @ Q) for Q in (SWAP, C)]
+    right = [-1.5 * trace(Lam @ (C - I) @ Q) for Q in (SWAP, C)]
+    assert abs(left[0] - right[0]) > 0.1 and left[1] == pytest.approx(right[1])
+
+
+@shows("Section 3.4, first line of eq:sta2")
+def _():
+    grad_h, step = h1(0 * x, beta=1.0).deriv()(2), 1 * 2 * (16 - 1)  # beta M x (C^2 - 1)
+    assert (2 * grad_h, 2 * step) == (60, 60) and 2 * grad_h - 2 * step == 0 != 2 * grad_h + 2 * step
+
+
+@shows("Section 3.4: eq:feabound, proof (ii)")
+def _():
+    C = Fraction(7, 6)  # X is on the boundary of Omega_{1/6}
+    assert Fraction(7, 2) < 3 * (C + 1) <= Fraction(13, 2)
+
+
+@shows("Section 3.4, first line: th:star_bx, proof")
+def _():
+    C = 1.1**2  # f = x, M = 1, x = 1.1: G = grad f = 1
+    difference = h1(x).deriv()(1.1) - (1 - C * 1)
+    assert difference == pytest.approx((1 - 1) - (C - 1) / 2 - C * (1 - 1))
+    assert difference < 0 < (1 - 1.1) + (C - 1) / 2 + 1  # the printed one, whose f(X) is 1.1, is even larger
+
+
+@shows("Section 3.4: th:star_bx, proof (iii)")
+def _():
+    left, violation = 1 * (3 * 2 * 0 + 1 * 1) / 2, 0  # f = x, M = 1, x = 1, beta = 12
+    assert left > 12 / 2 * violation and left * violation <= 12 / 2 * violation
+
+
+# --- Section 4.1
+
+
+@shows("Section 4.1: eq:H")
+def _():
+    C = np.linspace(0, 2, 20001)  # f = 0, M = 1
+    assert C[np.argmin(C * (C**2 - 1))] == pytest.approx(3**-0.5, abs=1e-3)
+    assert C[np.argmin(C * (C**2 - 3))] == pytest.approx(1, abs=1e-3)
+
+
+@shows("Section 4.1, before eq:updatey")
+def _():
+    m, point = (Fraction(1, 2), Fraction(3, 2), Fraction(4)), Fraction(2)  # f = 0, beta = 1
+    M = sum(m) / 3
+    mean = sum(a * point * (b * point**2 * c * point**2 - 1) for a, b, c in product(m, repeat=3)) / 27
+    assert mean == M * point * ((M * point**2) ** 2 - 1)
+
+
+@shows("Section 4.1, Algorithm 1, output")
+def _():
+    points = [0.01]
+    for _ in range(16):  # h' = x^5 - x, and no noise
+        points.append(points[-1] - 0.25 * (points[-1] ** 5 - points[-1]))
+    squares = (np.array(points) ** 5 - points) ** 2
+    assert squares[16] > 5 * squares[:16].mean() and squares[16] == squares.max()
+
+
+@shows("Section 4.1, as:algo (4)")
+def _():
+    for tau_d in np.geomspace(1e-9, 1e9, 50):
+        tau_y = 1 * 1 * (1 + 2 * 2 * tau_d)
+        assert tau_y**2 - 1 == pytest.approx(8 * tau_d + 16 * tau_d**2, rel=1e-4) and 8 * tau_d > tau_d
+    for b in (0.01, 0.5, 1):  # the bound of Y in its place, at its worst: x = 1 at k even, else 0, M_theta = 1 or 0
+        y, largest = 0.0, 0.0
+        for k in range(2000):
+            new, old = (1 - k % 2, k % 2)
+            y += -b * (y - new * old**2) + new * (new**2 - old**2)  # theta is 1 where x rises
+            largest = max(largest, abs(y))
+        assert largest <= 1 + 4 / b and largest > 0.1 / b
+
+
+@shows("Section 4.1: pro:boundy")
+def _():
+    Y = Fraction(1, 2)
+    for m in (Fraction(3, 2), Fraction(1, 2), Fraction(3, 2)):  # x = 1, no move, b = 4
+        Y -= 4 * (Y - m)
+    assert Y == Fraction(81, 2) > 1 * Fraction(3, 2) * 1
+
+
+@shows("Section 4.1, pro:boundy in Algorithm 2")
+def _():
+    point = y = B = V = 0.0
+    points, directions = [], []
+    for m, c in ((0.25, -1e-3), (0.25, 1e-3), (0, -1e-3), (0.25, 1e-3)):
+        before, point = point, point - 1.0 * B / sqrt(1e-12 + V)
+        y = y - 0.5 * (y - m * before**2) + m * point**2 - m * before**2
+        B = slope(lambda z, y=y, c=c: c * z * (3 - y) / 2, point, 1.0)  # grad_U H, f_xi = c x
+        B += 2 * m * point * slope(lambda v, x=point, c=c: c * x * (3 - v) / 2 + 1e-3 / 6 * (v**3 - 3 * v), y, 1.0)
+        V = max(V, B**2)  # eta = (0, 0)
+        points.append(point), directions.append(abs(B))
+    tau_x, tau_d = max(map(abs, points)), max(directions)
+    assert tau_x * 0.25 * (tau_x + 2 * 2 * tau_d) < y - 0.03 < tau_x * 0.25 * (tau_x + 2 * 2 * 1)
+
+
+@shows("Section 4.1, L_h and L_W")
+def _():
+    X = np.array([[1.0], [2.0]])
+    quotient = gradient(lambda Z: barrier(Z, I), X) / norm(X)  # X_2 = 0
+    assert quotient.shape == (2, 1) and norm(quotient) > 0
+
+
+@shows("Section 4.1: pr:yktrack")
+def _():
+    m, old, new, b = [Fraction(1), Fraction(-9, 10)], Fraction(95, 100), Fraction(1), Fraction(1, 10)
+    M = sum(m) / 2
+    Y = [M * old**2 - b * (M * old**2 - a * old**2) + a * (new**2 - old**2) for a in m]
+    error = sum((M * new**2 - value) ** 2 for value in Y) / 2
+    noise = 2 * b**2 * sum((a - M) ** 2 for a in m) / 2
+    assert noise + 4 * (new - old) ** 2 < error <= noise + 8 * (new - old) ** 2
+    move = Fraction(1, 1000)  # sharp for M_theta = +-1, 1 - move -> 1 and b = 2 move
+    error = (2 * move * (1 - move) ** 2 + 1 - (1 - move) ** 2) ** 2
+    assert Fraction(99, 100) * (2 * (2 * move) ** 2 + 8 * move**2) < error <= 2 * (2 * move) ** 2 + 8 * move**2
+
+
+@shows("Section 4.1, proof of pr:yktrack")
+def _():
+    m, M, old, new = np.array([1, 3]), 2, 2, 3
+    I_1, I_2, I_3 = M * old**2 - m * old**2, m * (new**2 - old**2), M * (new**2 - old**2)
+    assert I_2.mean() == I_3 == 10 and I_1.mean() == 0 and old**2 * m.var() < np.mean(I_1**2) <= old**4 * m.var()
+
+
+@shows("Section 4.1: Algorithm 1, D_0")
+def _():
+    assert h1(0 * x, beta=1.0).deriv()(2) == 30 != 0  # W(X_0, Y_0) = h'(2), as M_theta = 1
+
+
+@shows("Section 4.1: theorem on Algorithm 1, proof")
+def _():
+    m = np.array([0.5, 1.5])  # f = 0, beta = x = b = 1, no move: Y = C_theta = m
+    D = m * (m**2 - 1)
+    W = m.mean() * (m**2 - 1)
+    assert D.mean() == 0.75 != W.mean() == 0.25
+
+
+@shows("Section 4.1, proof of the theorem on Algorithm 1, expectations")
+def _():
+    D = np.array([1, -1])  # given F_{k-1}; F_k knows which
+    assert D.mean() == 0 and not (D.mean() == D).any()
+
+
+@shows("Section 4.1, proof of the theorem on Algorithm 1, sums")
+def _():
+    K, b = 1, [1, 1]
+    assert sum(b[k] ** 2 for k in range(K)) == 1 != sum(b[k] ** 2 for k in range(K + 1))
+
+
+@shows("Section 4.1: theorem on Algorithm 1")
+def _():
+    """Interval arithmetic: h' of degree 5 is enclosed on 400 pieces of [0.35, 0.72], which no path leaves."""
+    beta, outcomes, K = iv.mpf("0.05"), [iv.mpf(a) for a in ("2.001", "-0.999", "-0.999")], 10_000
+    c, M, s1, s2 = -4 * beta * iv.mpf("0.7") ** 5 / 3, iv.mpf("0.001"), 2, 2 * iv.sqrt(K)
+    low, high = iv.mpf("0.35"), iv.mpf("0.72")
+    pieces = [low + (high - low) * iv.mpf([k, k + 1]) / 400 for k in range(400)]
+
+    def W(z, m, y):
+        return c * (3 - y) / 2 + m * z * (-c * z + beta * (y**2 - 1))
+
+    moves = [(z, W(z, m, m * z**2)) for z in pieces for m in outcomes]  # b = 1: Y = m x^2
+    assert all(low.b <= (z - s1 * D).a and (z - s1 * D).b <= high.a for z, D in moves)
+    squared = min(abs(W(z, M, M * z**2)).a for z in pieces) ** 2
+    tau_x, tau_m, tau_d = high, outcomes[0], max(abs(D).b for _, D in moves)
+    tau_y = tau_x * tau_m * (tau_x + 2 * s1 * tau_d)
+    wide = iv.mpf([-1, 1]) * tau_x
+    L_h = abs(-beta * M - 3 * c * M * wide + 5 * beta * M**3 * wide**4)
+
+    def h(z):
+        C = M * z**2
+        return c * z * (3 - C) / 2 + beta / 6 * (C**3 - 3 * C)
+
+    far = 150  # beyond it h > 0: the barrier is larger than |f(A(x))|, and grows faster
+    assert (beta / 6 * ((M * far**2) ** 3 - 3 * M * far**2) - abs(c) * far * (3 + M * far**2) / 2).a > 0
+    least = min(h(iv.mpf([k, k + 1]) / 4).a for k in range(-4 * far, 4 * far))
+    variance = sum((m - M) ** 2 for m in outcomes) / 3
+
+    def bound(m, noise, drift):
+        L_W = abs(c) / 2 + 2 * beta * m * tau_x * tau_y
+        J_0 = h(iv.mpf("0.7")) - least + L_W**2 * iv.mpf("0.7") ** 4 * (tau_m - M) ** 2
+        drifts = (drift * (L_W * tau_x * tau_m) ** 2 + L_h / 2) * s2 * tau_d**2
+        return 2 / iv.sqrt(K) * (J_0 / s2 + noise * s2 / s1**2 * L_W**2 * tau_x**4 * variance + drifts)
+
+    assert 5 * bound(M, iv.mpf(1) / 2, 4).b < squared < bound(tau_m, 2, 8).a
+
+
+@shows("Section 4, both theorems, X_*")
+def _():
+    h = h1(-4 * x**2, beta=1.0)
+    np.testing.assert_allclose(h.coef, [0, 0, -19 / 2, 0, 6, 0, -5 / 6])
+    assert h1(-4 * x**2, beta=1.01 * 3 / 4 * 8).coef[6] > 0  # L_g = 8, s = 1
+
+
+# --- Section 4.2
+
+
+@shows("Section 4.2, Algorithm 2, scaling")
+def _():
+    V = Fraction(1, 2) * 4 + Fraction(1, 2) * 0**2
+    assert V == 2 != max(V, 4) and Fraction(1, 2) ** 2 / Fraction(1, 5) > 1
+
+
+@shows("Section 4.2: pr:xkdist")
+def _():
+    eta1, eta2, epsilon, alpha, B = 0.9, 0.999, 1e-8, 0.01, 1.0  # V_0 = 0
+
+    def move(V):
+        return alpha**2 * B**2 / (epsilon + V)
+
+    bound = alpha**2 / (1 - eta2) / (1 - eta1**2 / eta2)
+    assert move(0.0) > bound and move((1 - eta2) * B**2) <= alpha**2 / (1 - eta2) <= bound
+
+
+@shows("Section 4.2: pr:xkdist, proof")
+def _():
+    eta1, eta2, V, printed, right = 0.9, 0.82, 0.0, 0.0, 0.0
+    assert eta1 < sqrt(eta2)
+    for _ in range(20):  # D = 1
+        V = max(V, eta2 * V + (1 - eta2))
+        printed, right = printed * eta1**2 / eta2 + 1 - eta2, right * eta2 + 1 - eta2
+    assert right <= V + 1e-12 < printed
+
+
+@shows("Section 4.2, proof of pr:xkdist, indices")
+def _():
+    gamma, k = 0.5, 1
+    assert (k + 1) * gamma**k < sum(gamma ** (k - j) for j in range(k + 1)) == sum(gamma**j for j in range(k + 1))
+    D, eta1, B = [1.0, 5.0], 0.0, 9.0
+    assert eta1 * B + (1 - eta1) * D[1] == D[1] > abs(D[0])
+    V, B, later, alpha = 1.0, 2.0, (7.0, 8.0), 0.1  # X_1 - X_0 by eq:updatex
+    assert -alpha * B / sqrt(V) == -2 * alpha != -alpha * later[1] / sqrt(later[0])
+    assert sqrt(4.0) < 2.0**2
+
+
+@shows("Section 4.2: pro:bvbound")
+def _():
+    n, p, rng = 3, 2, np.random.default_rng(1)
+    X, M = rng.standard_normal((n, p)), eye(n)
+    assert (X.T @ M @ X).shape == (p, p) != (n, p)
+    assert abs(h1(0 * x, beta=1.0).deriv()(1)) < 1 * 1 * 1  # f = 0, M_theta = 1, x = 1: tau_d = 0
+
+
+@shows("Section 4.2, J_0: theorem on Algorithm 2")
+def _():
+    eta1, epsilon, alpha, B, slope_of_h, V = 0.9, 1e-8, 0.01, 1.0, -1.0, 0.001
+    c_0 = sum(eta1**j * alpha for j in range(1000))
+    assert -c_0 * slope_of_h * B / sqrt(epsilon + V) > 0 == -c_0 * slope_of_h * 0 / sqrt(epsilon + V)
+
+
+@shows("Section 4.2, eq:divij, first line")
+def _():
+    c, product_k, J_next = 1.0, 3.0, 0.0
+    assert J_next - (-c * product_k) == c * product_k != -c * product_k
+
+
+@shows("Section 4.2, theorem on Algorithm 2, constants")
+def _():
+    s2, K, eta1 = 2, 100, Fraction(1, 2)
+    alpha_K = Fraction(s2, 10)
+    added = alpha_K / (1 - eta1) / s2
+    assert added == 1 / (1 - eta1) / 10 == 2 * (1 / (s2 * (1 - eta1)) / 10) and K == 10**2
+
+
+@shows("Section 4.2, proof of the theorem on Algorithm 2, letters")
+def _():
+    gap, c = np.array([[2.0]]), 1.0
+    assert c * norm(gap) ** 2 == 4 != c * norm(gap)
+
+
+# --- Section 5, against the assumptions of Section 1
+
+
+@shows("Assumption 1.1, Section 5: as:blanket (1), Huber")
+def _():
+    mu, slopes = 0.1, []
+    for R in (1.0, 1e2):  # f = -2 g(x y); from (0, R) to (mu/R, R)
+        change = slope(lambda a, R=R: -2 * (a * R) ** 2 / 2, mu / R * (1 - 1e-9), 1.0, 1e-12) - 0
+        slopes.append(abs(change) / (mu / R))
+    assert slopes[1] == pytest.approx(1e4 * slopes[0], rel=1e-3)
+
+
+@shows("Assumption 1.3, Section 5, constant features: as:blanket (3)")
+def _():
+    M, X = np.diag([1.0, 0.0]), np.array([[1.0], [-1e9]])  # f = x_2
+    assert A(X, M)[1, 0] + barrier(X, M, 1e6) < -9e8 < -1e6
+
+
+@shows("Assumption 1.1 (2), Section 5: as:blanket (2), Huber")
+def _():
+    Z = np.array([[1.0, 1.0], [1.0, -1.0]])
+    t = Z[:, 0] * Z[:, 1]  # |t| <= mu = 1, where g(t) = t^2/2
+    bias = np.mean(t**2 / 2) - t.mean() ** 2 / 2
+    assert 0 < bias <= t.var() / 2
+
+
+# --- all of them
+
+
+@pytest.mark.parametrize("place", shown)
+def test_what_is_printed_is_wrong_and_what_should_be_is_right(place):
+    shown[place]()
+
+
+def test_every_entry_of_the_errata_sheet_is_evaluated_here_and_says_what_refutes_it():
+    entries = tomllib.loads((PAPER / "errata.toml").read_text())["erratum"]
+    assert [entry["place"] for entry in entries if entry["place"] not in shown] == []
+    assert len(entries) == len(shown) and all(("counterexample" in entry) != ("proof" in entry) for entry in entries)
