@@ -6,9 +6,10 @@ in float64 and in lanes.
 """
 
 from contextlib import suppress
-from itertools import permutations
+from itertools import combinations
 
 import numpy as np
+from scipy.linalg import eigh
 
 from cdfsg.checks import (
     require_compressed,
@@ -149,7 +150,9 @@ def generalised_eigenvalues(
     ``X'MX = I``; with two views they are the canonical correlations.  `weights` are the c_ij (ones by default), and
     `rtol` truncates each view's spectrum.
     """
-    values: Array = np.linalg.eigvalsh(_whitened(covariance, sizes, weights, rtol)[0])[::-1]
+    T, _ = whitened(covariance, sizes, weights, rtol)
+    empty = np.zeros(len(covariance) - len(T))
+    values: Array = np.sort(np.concatenate([np.linalg.eigvalsh(T), empty]))[::-1]
     most = len(sizes) - 1
     if weights is None and values[0] > most + 1e-3:
         found = f"got a correlation of {values[0]:.3g} above {most}"
@@ -165,9 +168,12 @@ def minimiser(
     Its columns are leading eigenvectors of the pencil of `generalised_eigenvalues`.
     """
     require_whole("p", p, 1, len(covariance), "the number of features")
-    whitened, roots = _whitened(covariance, sizes, weights, rtol)
-    leading = np.linalg.eigh(whitened)[1][:, ::-1][:, :p]
-    return np.concatenate([root @ leading[view] for root, view in zip(roots, view_slices(sizes), strict=True)])
+    T, roots = whitened(covariance, sizes, weights, rtol)
+    X, r = np.zeros((len(covariance), p)), len(T)
+    if r:
+        leading = eigh(T, subset_by_index=(max(r - p, 0), r - 1))[1][:, ::-1]
+        X[:, : leading.shape[1]] = unwhitened(leading, roots)
+    return X
 
 
 def objective_bound(eigenvalues: Array, p: int, m: int, merit: Merit) -> float:
@@ -200,20 +206,29 @@ def orthogonalise(C: Array) -> tuple[Array, Array]:
     return N, ~np.isnan(N[:, 0, 0])
 
 
-def _whitened(
-    covariance: Array, sizes: tuple[int, ...], weights: Array | None, rtol: float
+def whitened(
+    covariance: Array, sizes: tuple[int, ...], weights: Array | None = None, rtol: float = SPECTRUM_RTOL
 ) -> tuple[Array, list[Array]]:
-    """``M^(-1/2) S_off M^(-1/2)`` with M the block diagonal of S, and the roots of its blocks."""
+    """``T = R' S_off R`` (r, r) with roots ``R_i R_i' = S_ii^(-1)`` (n_i, r_i) of each view, whose rank is r_i."""
     require_covariance("covariance", covariance, rtol=1e-6)
     require_share(rtol=rtol)
     require_sizes(sizes, len(covariance))
-    views = view_slices(sizes)
-    c = pair_weights(len(sizes), weights)
-    roots = [truncated_inv_sqrt(covariance[view, view], rtol) for view in views]
-    whitened = np.zeros_like(covariance)
-    for i, j in permutations(range(len(views)), 2):
-        whitened[views[i], views[j]] = c[i, j] * roots[i] @ covariance[views[i], views[j]] @ roots[j]
-    return sym(whitened), roots
+    views, roots = view_slices(sizes), []
+    for view in views:
+        values, vectors = np.linalg.eigh(sym(covariance[view, view]))
+        kept = values > rtol * values.max(initial=0.0)
+        roots.append(vectors[:, kept] * values[kept] ** -0.5)
+    c, parts = pair_weights(len(sizes), weights), view_slices(tuple(root.shape[1] for root in roots))
+    T = np.zeros((parts[-1].stop, parts[-1].stop))
+    for i, j in combinations(range(len(views)), 2):
+        T[parts[i], parts[j]] = c[i, j] * roots[i].T @ covariance[views[i], views[j]] @ roots[j]
+    return T + T.T, roots
+
+
+def unwhitened(Y: Array, roots: list[Array]) -> Array:
+    """Weights ``X_i = R_i Y_i`` (n, p) of the columns for coordinates Y (r, p) in `whitened` ones."""
+    cuts = np.cumsum([root.shape[1] for root in roots])[:-1]
+    return np.concatenate([root @ part for root, part in zip(roots, np.split(Y, cuts), strict=True)])
 
 
 def _singular_sum(S1: Array, S2: Array, S12: Array) -> float:

@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from cdfsg.files import ROOT
 
 FLOORS = (
-    {"checks", "linalg", "merits", "problems", "penalty", "metrics", "files", "checksums"},
+    {"checks", "linalg", "merits", "problems", "penalty", "metrics", "files", "checksums", "streamed", "exact"},
     {"datasets", "solvers", "lock"},
     {"theory", "estimator", "eigenproblems"},
     {"paper", "suite", "__main__"},

@@ -1,8 +1,9 @@
 """The scaling, order and sign of canonical weights.
 
 The columns satisfy ``sum_i w_i' S_ii w_i = I`` (the paper's constraint), stand in descending magnitude of their
-correlation, and the entry of largest magnitude in the first view is positive.  A sign is turned for all views at once:
-an even merit, such as Huber's, may have both ``(a; b)`` and ``(a; -b)``.
+correlation, and the entry of largest magnitude in the first view is positive.  An even merit, such as Huber's, leaves
+the relative signs of the views open: they are those with which most pairs of views agree, as far as the constraint
+allows, since ``(a; b)`` and ``(a; -b)`` may both be columns.
 """
 
 from dataclasses import dataclass
@@ -21,10 +22,7 @@ class Solution:
     weights: Array
     K: Array
     correlations: Array
-
-    @property
-    def captured(self) -> float:
-        return float(np.abs(self.correlations).sum())
+    captured: float  # sum of their magnitudes
 
 
 def moments_of(P: Array) -> Array:
@@ -33,26 +31,25 @@ def moments_of(P: Array) -> Array:
     return np.einsum("lip,ljq->ijpq", P, P, optimize=True) / len(P)
 
 
-def require_finite_moments(K: Array) -> None:
-    if not np.isfinite(K).all():
-        raise ValueError("views has values whose squares overflow: expected values as in the fit")
-
-
 def normalise(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit) -> Solution:
     """Bring weights (n, p) with the moments ``K_ij = w_i' S_ij w_j``, shape (m, m, p, p), into the convention.
 
     With the identity merit each view gets a factor of its own: the best weights in the spans solve the exact problem
     of the projections, of size m p.  With another merit all get the same, which keeps the span of X.
     """
-    m, p = len(slices), weights.shape[1]
-    N = _free_factors(K) if merit.name == "identity" else np.broadcast_to(_joint_factor(K), (m, p, p))
+    p = weights.shape[1]
+    if merit.name == "identity":
+        N = _free_factors(K)
+    else:
+        signs = _agreeing_signs(K)
+        N = signs[:, :, None] * _joint_factor(np.einsum("ia,ijab,jb->ijab", signs, K, signs))
     K = np.einsum("iab,ijac,jcd->ijbd", N, K, N, optimize=True)
-    order = np.argsort(-np.abs(pairwise_correlations(K)), kind="stable")
+    order = np.argsort(-magnitudes(K, merit), kind="stable")
     W = np.concatenate([weights[view] @ factor[:, order] for view, factor in zip(slices, N, strict=True)])
     first = W[slices[0]]
     flips = np.where(first[np.abs(first).argmax(axis=0), np.arange(p)] < 0, -1.0, 1.0)
     K = K[:, :, order][:, :, :, order] * np.outer(flips, flips)
-    return Solution(W * flips, K, pairwise_correlations(K))
+    return Solution(W * flips, K, pairwise_correlations(K), float(magnitudes(K, merit).sum()))
 
 
 def variances(K: Array) -> Array:
@@ -65,14 +62,23 @@ def pairwise_correlations(K: Array) -> Array:
     return _mean_over_pairs(K, np.sqrt(variances(K)))
 
 
+def magnitudes(K: Array, merit: Merit) -> Array:
+    """Magnitude of `pairwise_correlations`; with an even merit the mean magnitude of two views' correlation."""
+    if merit.name == "identity":
+        return np.abs(pairwise_correlations(K))
+    return _mean_over_pairs(np.abs(K), np.sqrt(variances(K)))
+
+
 def covariances_along_unit_weights(K: Array, weights: list[Array]) -> Array:
     """Mean covariance of two views' projections along weights of unit length, shape (p,)."""
     return _mean_over_pairs(K, np.array([np.linalg.norm(part, axis=0) for part in weights]))
 
 
-def total_correlation(K: Array) -> float:
-    """For two views the paper's TCC, for more the sum of `pairwise_correlations`."""
-    return float(metrics.tcc(K[:, :, None])[0] if len(K) == 2 else pairwise_correlations(K).sum())
+def total_correlation(K: Array, merit: Merit) -> float:
+    """For two views the paper's TCC, for more the sum of `pairwise_correlations`; with an even merit of `magnitudes`."""
+    if len(K) == 2:
+        return float(metrics.tcc(K[:, :, None])[0])
+    return float((pairwise_correlations(K) if merit.name == "identity" else magnitudes(K, merit)).sum())
 
 
 def _mean_over_pairs(K: Array, units: Array) -> Array:
@@ -88,18 +94,32 @@ def _free_factors(K: Array) -> Array:
     Columns beyond the largest rank of a view are zero: the next ones would be the pairs found, with a negative sign.
     """
     m, p = K.shape[0], K.shape[2]
-    roots = []
-    for i in range(m):
-        values, vectors = np.linalg.eigh(sym(K[i, i]))
-        kept = values > metrics.SPECTRUM_RTOL * values.max(initial=0.0)
-        roots.append(vectors[:, kept] * values[kept] ** -0.5)
-    ranks = [root.shape[1] for root in roots]
-    blocks = [[(roots[i].T @ K[i, j] @ roots[j]) * (i != j) for j in range(m)] for i in range(m)]
-    leading = np.linalg.eigh(sym(np.block(blocks)))[1][:, ::-1][:, : max(ranks)]
+    S = K.transpose(0, 2, 1, 3).reshape(m * p, m * p)
+    T, roots = metrics.whitened(S, (p,) * m)
+    leading = np.linalg.eigh(T)[1][:, ::-1][:, : max(root.shape[1] for root in roots)]
     factors = np.zeros((m, p, p))
-    for factor, root, part in zip(factors, roots, np.split(leading, np.cumsum(ranks)[:-1]), strict=True):
-        factor[:, : part.shape[1]] = root @ part
+    factors[:, :, : leading.shape[1]] = metrics.unwhitened(leading, roots).reshape(m, p, -1)
     return factors
+
+
+def _agreeing_signs(K: Array) -> Array:
+    """Signs (m, p) of the views' columns with which the pairs of views agree, as far as X'MX stays regular."""
+    own = np.einsum("iiab->iab", K)
+
+    def least(signs: Array) -> float:
+        return float(np.linalg.eigvalsh(np.einsum("ia,iab,ib->ab", signs, own, signs))[0])
+
+    signs = np.ones(own.shape[:2])
+    for r in range(own.shape[1]):
+        T = K[:, :, r, r] * (1 - np.eye(len(K)))
+        s = np.where(np.linalg.eigh(sym(T))[1][:, -1] < 0, -1.0, 1.0)
+        while (gains := -s * (T @ s)).max() > 1e-12 * np.abs(T).sum():
+            s[gains.argmax()] *= -1
+        turned = signs.copy()
+        turned[:, r] = s * s[0]
+        if least(turned) >= least(signs) / 2:
+            signs = turned
+    return signs
 
 
 def _joint_factor(K: Array) -> Array:

@@ -1,12 +1,16 @@
 """How far a fit has come, and whether more passes would add to it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-FEW_STEPS = 50  # fewer in all are no convergence, whatever they gained
-STILL_GROWING = 0.05  # a fit has not converged if further passes promise more than this share
+from cdfsg.estimator.convention import Solution
+from cdfsg.merits import Merit
+from cdfsg.metrics import objective
+
+FEW_STEPS = 50  # fewer in all are no convergence that would end a fit
+MISSING = 0.01  # share of the exact solution that a converged fit may miss, if `tol` is 0
 
 
 @dataclass(frozen=True)
@@ -15,48 +19,28 @@ class Progress:
 
     epoch: int  # passes made, or the number of the call of `partial_fit`
     rows: int  # seen since the start, repeats included
-    captured: float  # sum of the canonical correlations of about the last 10,000 rows
+    captured: float  # sum of the canonical correlations, of all rows or about the last 10,000
     step_size: float  # multiple of the default step, halved by each restart
     seconds: float  # since the call began
 
 
-def still_to_come(history: Sequence[float]) -> float:
-    """Estimate how much further passes add, if gains fall like a power of the number of passes.
-
-    A geometric series would promise too little: directions of little variance come late.
-    """
-    passes = len(history)
-    gains = np.diff(history)
-    if passes < 2 or gains[-1] <= 0:
-        return 0.0
-    power = 3.0 if passes == 2 else np.log(max(gains[0] / gains[-1], 1.0)) / np.log(passes / 2)
-    return float(gains[-1] * passes / (max(power, 1.2) - 1))
+def captured_share(found: Solution, exact: Solution, merit: Merit) -> float:
+    """Share of the exact solution's objective, at most 1: another merit than identity has many local optima."""
+    best = float(objective(exact.K[:, :, None], merit)[0])
+    return min(1.0, float(objective(found.K[:, :, None], merit)[0]) / best) if best else 1.0
 
 
-def has_stalled(history: Sequence[float], tol: float) -> bool:
-    """Whether each of the last two passes added less than the share `tol`."""
-    gains = np.diff(history)
-    return tol > 0 and len(gains) >= 2 and bool((gains[-2:] < tol * history[-1]).all())
-
-
-def reason_for_doubt(history: Sequence[float], captured: float, steps: int, n_epochs: int) -> str:
-    """Why a fit has probably not converged; an empty string if it has.
-
-    The correlations after each pass, `history`, lag behind `captured`, of the pass that only measured.
-    """
-    passes, remedy = len(history), f"Raise n_epochs={n_epochs}, or go on with partial_fit"
-    if passes > 1 and steps < FEW_STEPS:  # who asks for a single pass knows that it is short
-        return (
-            f"not converged: {passes} passes over so few rows are {steps} steps, expected at least {FEW_STEPS}. "
-            f"{remedy}; sklearn.cross_decomposition.CCA is exact, and no slower at this size"
-        )
-    missing = still_to_come(history) - max(captured - history[-1], 0.0)
-    if missing <= STILL_GROWING * history[-1]:
+def reason_for_doubt(share: float, tol: float, fit: Any, n_epochs: int) -> str:
+    """Why a `Fit` has not converged; an empty string if it has.  `share` is NaN where it is not known."""
+    if share >= 1 - (tol or MISSING):
         return ""
-    gain, share = (history[-1] - history[-2]) / history[-1], missing / history[-1]
-    much = f"about {share:.0%}" if share < 0.5 else "more than half"
-    return (
-        f"not converged after {passes} passes: the captured correlation grew by {gain:.1%} in the last one, and {much} "
-        f"may be missing. {remedy}; where it stays slow, directions of little variance matter: drop near-copies of "
-        "columns, or whiten small views by PCA first"
-    )
+    if np.isnan(share):
+        return (
+            "not known to have converged: data that are so wide, and read once, leave no certificate. Call calibrate "
+            "on rows that can be read several times"
+        )
+    much = f"the weights capture {share:.1%} of the exact total correlation of these rows"
+    if fit.algorithm == "exact":
+        return f"not converged on these rows: {much}, since they were fitted to others"
+    instead = "go on with partial_fit" if fit.exact is None else "take algorithm='exact'"
+    return f"not converged after {fit.steps} steps: {much}. Raise n_epochs={n_epochs}, or {instead}"

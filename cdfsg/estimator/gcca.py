@@ -13,17 +13,19 @@ from sklearn.utils import Tags, check_random_state, metadata_routing
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from cdfsg.estimator import convention, steps
-from cdfsg.estimator.convention import moments_of, require_finite_moments, total_correlation, variances
-from cdfsg.estimator.convergence import Progress, has_stalled, reason_for_doubt
-from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, ViewRows, is_stream, rebatch
-from cdfsg.estimator.online import NO_ROWS, OnlineSolver, Restart
+from cdfsg.estimator import convention
+from cdfsg.estimator.convergence import FEW_STEPS, Progress, reason_for_doubt
+from cdfsg.estimator.fitting import Fit
+from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, is_stream, rebatch
 from cdfsg.estimator.parameters import require_valid
 from cdfsg.estimator.tables import read_chunk, read_features
+from cdfsg.exact import NO_ROWS, streamed_moments
 from cdfsg.linalg import Array
-from cdfsg.merits import make_merit
+from cdfsg.streamed import ViewRows
 
-ROUNDING = 1e-13  # a projection that deviates less, relative to its largest value, is constant
+LAZY = (
+    "weights_", "means_", "scales_", "canonical_correlations_", "explained_covariance_", "captured_", "converged_",
+)  # fmt: skip
 QUIET_SECONDS = 5.0  # between the lines that a long pass prints, if verbose
 VIEWS = {"views": metadata_routing.UNUSED}  # else scikit-learn would make methods to request them as metadata
 
@@ -37,8 +39,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     .. math:: \sum_r \sum_{i \ne j} g(x_r^{[i]\top} S_{ij} x_r^{[j]}) \quad\text{subject to}\quad
               \sum_i X_i^\top S_{ii} X_i = I_p
 
-    over weights :math:`X = (X_1; \dots; X_m)`, with :math:`S_{ij}` the covariances of the views, by the paper's
-    Algorithm 1 or 2.  No covariance is formed, sparse rows stay sparse, and memory does not grow with their number.
+    over weights :math:`X = (X_1; \dots; X_m)`, with :math:`S_{ij}` the covariances of the views.  Views of up to 4,000
+    columns in all are solved exactly, from covariances that one pass over the rows sums up; wider ones by the paper's
+    Algorithm 1 or 2, without covariances.  Memory does not grow with the number of rows.
 
     Parameters
     ----------
@@ -49,12 +52,15 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         covariances, and is even, so that a pair (a, b) can come again as (a, -b).
     mu : float, default 0.05
         Threshold of the Huber merit, in units of a covariance of projections, which is at most 1/m.
-    algorithm : {"cdfsg-ada", "cdfsg"}, default "cdfsg-ada"
-        CDFSG-Ada, with Adam's step sizes per entry, or CDFSG, with one step size.
+    algorithm : {"auto", "exact", "cdfsg-ada", "cdfsg"}, default "auto"
+        "exact": eigenvectors of the covariances; with another merit than identity a local optimum from there.
+        "cdfsg-ada", with Adam's step sizes per entry, and "cdfsg", with one step size, are the paper's, for wide or
+        endless data.  "auto": exact up to 4,000 columns in all, else "cdfsg-ada".
     batch_size : int or "auto", default "auto"
-        Rows of a minibatch.  "auto": 100, or fewer, down to 20, where a pass has less than 40 of them.
+        Rows of a minibatch of the paper's algorithms.  "auto": 100 or, if that is more, a 500th of the number of
+        columns; fewer, down to 20 or twice `n_components`, where a pass would have less than 40 of them.
     n_epochs : int, default 5
-        Most passes of `fit` over the data; it reads an iterator once.
+        Most passes of the paper's algorithms over the data; `fit` reads an iterator once.
     penalty : float or None, default None
         The parameter beta; None for ``2 g (m - 1)``, g the largest slope of the merit.  The penalty function can fall
         without bound below ``3/2 g (m - 1)``.
@@ -64,8 +70,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The step b of the tracker of X'MX, in (0, 1].
     center, scale : bool, default True and False
         Subtract the running mean; let weights and `transform` refer to columns of unit standard deviation.
-    tol : float, default 1e-3
-        `fit` ends after two passes that each add less than this share to the captured correlation; 0 for never.
+    tol : float, default 0.01
+        A fit has converged, and ends after 50 minibatches or more, where it misses at most this share of the exact
+        total correlation.  0: it makes all passes, and is judged by 0.01.
     shuffle : bool, default True
         Visit the rows of `fit`, but of no iterator, in another random order in each pass.
     view_sizes : sequence of int, "halves" or None, default None
@@ -83,7 +90,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Weights of the centred (and scaled) columns, as in `cdfsg.estimator.convention`.
     canonical_correlations_ : array (n_components,)
         Mean correlation of two views' projections: after `fit` over all rows; after `partial_fit`, or a fit to an
-        iterator, over about the last 10,000.
+        iterator, over about the last 10,000.  (All rows, if `algorithm_` is "exact".)
     explained_covariance_ : array (n_components,)
         Mean covariance of two views' projections along weights of unit length.
     means_, scales_ : list of array (n_i,), float64
@@ -92,8 +99,15 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Columns of each view, and of all.
     n_samples_seen_, n_epochs_ : int
         Rows seen, repeats included; passes of `fit`.
+    algorithm_ : {"exact", "cdfsg-ada", "cdfsg"}
+        The algorithm used.
+    captured_ : float
+        The certificate: share of the objective of the exact solution, over the rows of `fit`, `calibrate` or all calls
+        of `partial_fit`, when they last doubled; NaN if it is not known.
     converged_ : bool
-        False if `fit` warned that the captured correlation still grew, or that it made too few steps to tell.
+        Whether `captured_` is at least ``1 - tol``; if not, there was a warning.
+    n_outliers_ : int
+        Rows left out, with a warning: alone they outweigh all others together.
     restarts_ : list of Restart
         Divergences, from which the fit went on, with a warning, from the average of its iterates with half the step.
     penalty_, batch_size_ : float, int
@@ -114,7 +128,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _: KW_ONLY
     merit: str = "identity"
     mu: float = 0.05
-    algorithm: str = "cdfsg-ada"
+    algorithm: str = "auto"
     batch_size: int | str = "auto"
     n_epochs: int = 5
     penalty: float | None = None
@@ -122,7 +136,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     tracking: float = 0.2
     center: bool = True
     scale: bool = False
-    tol: float = 1e-3
+    tol: float = 1e-2
     shuffle: bool = True
     view_sizes: Sequence[int] | str | None = None
     random_state: Any = None
@@ -135,7 +149,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     __metadata_request__score: ClassVar = VIEWS
 
     def fit(self, views: Any, y: Any = None) -> Self:
-        """Fit to all rows, in `n_epochs` passes and one more that only measures.
+        """Fit to all rows.
 
         Parameters
         ----------
@@ -153,52 +167,50 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         require_valid(self.get_params(deep=False))
         began = time.perf_counter()
         data = self._read(views, reset=True)
-        self._forget(data.n_samples)
+        self._forget()
         order = np.random.default_rng(self._order_seed) if self.shuffle else None
-        history: list[float] = []
         for epoch in range(1, self.n_epochs + 1 if data.again else 2):
             self._pass(data, order, epoch, began)
             self.n_epochs_ = epoch
-            history.append(self._solver.solution().captured)
-            if self._report(epoch, history[-1], began) or has_stalled(history, self.tol):
+            solution, share = self._fit.solution()
+            enough = self._fit.steps >= FEW_STEPS and share > 1 - self.tol
+            if self._report(epoch, solution.captured, began) or enough or self.algorithm_ == "exact":
                 break
-        solution = self._solver.solution_on(data) if data.again else self._solver.solution()
-        self._publish(solution)
-        made = self._solver.moments.rows // self.batch_size_
-        doubt = reason_for_doubt(history, solution.captured, made, self.n_epochs)
-        if doubt:
-            self.converged_ = False
-            warnings.warn(doubt, ConvergenceWarning, stacklevel=2)
+        self._publish(*(self._fit.solution_on(data) if self._fit.exact is None and data.again else (solution, share)))
         return self
 
     def partial_fit(self, views: Any, y: Any = None) -> Self:
-        """Go on with the fit on these rows, once, in their order, by minibatches of 100 if `batch_size` is "auto".
+        """Go on with the fit on these rows, once, in their order.
 
-        `views` are as for `fit`, but no iterator; the first call needs more rows than `n_components`.  `calibrate`
-        stands for the last pass of `fit`.
+        `views` are as for `fit`, but no iterator.  Unless `algorithm_` is "exact", rows wait until there are enough for
+        a minibatch; `calibrate`, `transform`, `score` and pickling use up what waits, if it is 20 rows or more.
         """
         parameters = self.get_params(deep=False)
         require_valid(parameters)
         began = time.perf_counter()
-        first = not hasattr(self, "_solver")
+        first = not hasattr(self, "_fit")
         source = read_chunk(self, views, reset=first)
         blocks = source.take(slice(None))  # all are checked before any moves the fit
         if first:
-            self._forget(None)
+            self._forget()
+            self._begin_fit(None)
         else:
-            self._solver.require_unchanged(parameters)
-        for batch in rebatch([blocks], self.batch_size_):
-            self._advance(batch)
-        solution = self._solver.solution()
-        self._publish(solution)
+            self._fit.require_unchanged(parameters)
+        try:
+            for batch in rebatch([*self._fit.waiting, blocks], self._fit.rows_at_once):
+                self._fit.take(batch)
+        except ValueError:
+            if first:
+                del self._fit
+            raise
         self._calls += 1
-        self._report(self._calls, solution.captured, began)
+        self._follow(began)
         return self
 
     def calibrate(self, views: Any) -> Self:
         """Make the convention hold exactly on these rows, as `fit` does at its end; the spans stay the same."""
-        check_is_fitted(self)
-        self._publish(self._solver.solution_on(self._read(views, reset=False)))
+        self._require_fitted()
+        self._publish(*self._fit.solution_on(self._read(views, reset=False)))
         return self
 
     def transform(self, views: Any) -> Any:
@@ -209,7 +221,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         list of array (N, n_components) or None, or array (N, m * n_components)
             A list for a list; for one array, the projections side by side.  float32 for float32 data.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         source = read_features(self, views, at_least=1, some=True)
         scores = (self._scores(blocks, source.dtype, source.views) for blocks in source.batches(MEASURED_ROWS))
         projected = [np.concatenate(parts) for parts in zip(*scores, strict=True)]
@@ -226,33 +238,19 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         For two views the paper's TCC of their projections; for more the sum of the mean correlations of two views.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         source = read_features(self, views, at_least=2, reset=False)
-        rows, shift, largest, mean, K = 0, np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for blocks in source.batches(MEASURED_ROWS):
-                P = np.stack(self._scores(blocks, np.float64, source.views), axis=1)
-                largest = np.maximum(largest, np.abs(P).max(axis=0))
-                if self.center and not rows:  # the square of a mean far from zero would cost all digits
-                    shift = P[0]
-                P -= shift
-                rows, mean, K = rows + len(P), mean + P.sum(axis=0), K + moments_of(P) * len(P)
-            mean, K = mean / rows, K / rows
-            if self.center:
-                K -= np.einsum("ip,jq->ijpq", mean, mean)
-        require_finite_moments(K)
-        constant = np.sqrt(variances(K)) <= ROUNDING * largest
-        K[constant[:, None, :, None] | constant[None, :, None, :]] = 0
-        return total_correlation(K)
+        projected = (self._scores(blocks, np.float64, source.views) for blocks in source.batches(MEASURED_ROWS))
+        return convention.total_correlation(streamed_moments(projected, self.center), self._fit.merit)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the projections, view after view: ``view0_0``, ``view0_1``, ..."""
-        check_is_fitted(self)
+        self._require_fitted()
         components = range(len(self.canonical_correlations_))
         return np.array([f"view{i}_{r}" for i in range(len(self.weights_)) for r in components], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "weights_")
+        return hasattr(self, "_fit") and self._fit.rows > 0
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -272,21 +270,30 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         W = [self.weights_[i] / self.scales_[i][:, None] for i in views]
         return [np.asarray(Z @ w - self.means_[i] @ w, dtype) for Z, w, i in zip(blocks, W, views, strict=True)]
 
-    def _forget(self, rows: int | None) -> None:
+    def _forget(self) -> None:
         """Begin anew, so that a fit that fails leaves no mixture of two."""
-        self.batch_size_ = steps.minibatch_size(self.batch_size, rows, self.n_components)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
         self._order_seed, self._start_seed = map(int, seeds)
-        self.restarts_: list[Restart] = []
-        self.n_epochs_, self.converged_, self._calls = 0, True, 0
-        for name in ("_solver", "weights_", "means_", "scales_", "canonical_correlations_", "explained_covariance_"):
+        self.n_epochs_ = self._calls = self._due = 0
+        for name in ("_fit", *LAZY):
             self.__dict__.pop(name, None)
+
+    def _begin_fit(self, rows: int | None) -> None:
+        """Begin a fit, once the widths of the views are known."""
+        self._fit = Fit(self.get_params(deep=False), self.n_features_per_view_, rows, self._start_seed)
+        self.algorithm_, self.penalty_, self.batch_size_ = self._fit.algorithm, self._fit.penalty, self._fit.batch_size
 
     def _pass(self, data: Source | Stream, order: np.random.Generator | None, epoch: int, began: float) -> None:
         """One pass over the data, with a line now and then."""
         said, done, rows = time.perf_counter(), 0, data.n_samples
-        for blocks in data.batches(self.batch_size_, order):
-            self._advance(blocks)
+
+        def size() -> int:
+            if epoch == 1:
+                self._begin_fit(rows)
+            return self._fit.rows_at_once
+
+        for blocks in data.batches(size, order):
+            self._fit.advance(blocks, epoch)
             done += blocks[0].shape[0]
             if self.verbose and time.perf_counter() - said > QUIET_SECONDS:
                 said = time.perf_counter()
@@ -294,37 +301,66 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 self._print(epoch, f"{part}, {said - began:.0f} s")
         if not done:
             raise ValueError(NO_ROWS)
+        if epoch == 1 and data.again:
+            self._fit.resolve(data)
 
-    def _advance(self, blocks: list[ViewRows]) -> None:
-        """One minibatch; if the first of a fit is refused, nothing of it is kept."""
-        solver = getattr(self, "_solver", None) or self._begin(blocks)
-        solver.advance(blocks)
-        self._solver, self.restarts_ = solver, solver.restarts
+    def _require_fitted(self) -> None:
+        """Use up the rows that wait; NotFittedError if there never were any."""
+        if hasattr(self, "_fit") and self._fit.use_waiting():
+            self._follow(time.perf_counter())
+        check_is_fitted(self)
 
-    def _begin(self, blocks: list[ViewRows]) -> OnlineSolver:
-        sizes, merit = self.n_features_per_view_, make_merit(self.merit, self.mu)
-        if self.n_components > min(sizes):
-            raise ValueError(f"n_components={self.n_components}: expected at most {min(sizes)}, the narrowest width")
-        penalty = float(self.penalty or steps.penalty_parameter(merit, len(sizes)))
-        same = {name: getattr(self, name) for name in ("algorithm", "n_components", "tracking", "center")}
-        step, seed = float(self.step_size), self._start_seed
-        return OnlineSolver(sizes, blocks[0].dtype, merit, penalty, self.batch_size_, step, seed, **same)
+    def _follow(self, began: float) -> None:
+        """Publish after a call of `partial_fit`, and judge whenever the rows have doubled."""
+        fit = self._fit
+        self._count()
+        if fit.algorithm == "exact" and not (self.callbacks or self.verbose):
+            for name in LAZY:  # `__getattr__` solves when one is asked for
+                self.__dict__.pop(name, None)
+        elif fit.rows:
+            solution, share = fit.solution(latest=True)[0], None
+            if fit.rows >= self._due:
+                share, self._due = fit.solution()[1], 2 * fit.rows
+            self._publish(solution, share)
+            self._report(self._calls, solution.captured, began)
 
-    def _publish(self, solution: convention.Solution) -> None:
-        solver = self._solver
-        deviation = np.sqrt(solver.moments.variance)
+    def __getattr__(self, name: str) -> Any:
+        """Solve what `partial_fit` has left to the first use, if the algorithm is exact."""
+        if name not in LAZY or "_fit" not in vars(self) or not self._fit.rows:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._publish(*self._fit.solution())
+        return vars(self)[name]
+
+    def __getstate__(self) -> Any:
+        if hasattr(self, "_fit") and self._fit.use_waiting():
+            self._follow(time.perf_counter())
+        return super().__getstate__()
+
+    def _publish(self, solution: convention.Solution, share: float | None = None) -> None:
+        """Set the attributes of a model, and warn if its share of the exact solution is too small, or not known."""
+        fit = self._fit
+        deviation = np.sqrt(fit.solver.moments.variance)
         scale = np.where(deviation > 0, deviation, 1.0) if self.scale else np.ones_like(deviation)
-        weights = solution.weights * scale[:, None]
-        mean, slices = solver.mean.copy(), solver.problem.slices
-        self.weights_, self.means_, self.scales_ = ([a[view] for view in slices] for a in (weights, mean, scale))
+        weights, mean = solution.weights * scale[:, None], fit.solver.mean.copy()
+        self.weights_, self.means_, self.scales_ = ([a[view] for view in fit.slices] for a in (weights, mean, scale))
         self.canonical_correlations_ = solution.correlations
         self.explained_covariance_ = convention.covariances_along_unit_weights(solution.K, self.weights_)
-        self.penalty_, self.n_samples_seen_ = solver.penalty, solver.moments.rows
+        self._count()
+        if share is not None:
+            doubt = reason_for_doubt(share, self.tol, fit, self.n_epochs)
+            self.captured_, self.converged_ = share, not doubt
+            if doubt:
+                warnings.warn(doubt, ConvergenceWarning, stacklevel=3)
+
+    def _count(self) -> None:
+        fit = self._fit
+        self.n_samples_seen_, self.restarts_, self.n_outliers_ = fit.rows, fit.restarts, fit.n_outliers
+        if words := fit.outliers():
+            warnings.warn(words, stacklevel=4)
 
     def _report(self, epoch: int, captured: float, began: float) -> bool:
         """Print a line and call the callbacks; whether one returns True."""
-        solver = self._solver
-        rows, step, seconds = solver.moments.rows, solver.step_size, time.perf_counter() - began
+        rows, step, seconds = self._fit.rows, getattr(self._fit.solver, "step_size", 1.0), time.perf_counter() - began
         progress = Progress(epoch, rows, captured, step, seconds)
         if self.verbose:
             words = f"correlation captured {captured:.4f}, step_size {step:g}, {seconds:.1f} s"

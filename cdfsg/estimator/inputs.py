@@ -10,9 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from cdfsg.linalg import Array, view_slices
+from cdfsg.streamed import ViewRows
 
-ViewRows = Any
-"""Rows of one view: a float array or a sparse CSR matrix, shape (l, n_i)."""
+RowCount = int | Callable[[], int]
+"""Rows of a batch, or how to know them once the first rows are read."""
 
 RUN_BYTES = 2**20  # read in one go from a mapped file: a disk gives them as fast as a few
 RUNS_AT_ONCE = 16  # that are shuffled among each other; they bound the memory
@@ -57,11 +58,12 @@ class Source:
             _require_finite(block, i)
         return blocks
 
-    def batches(self, size: int, rng: np.random.Generator | None = None) -> Iterator[list[ViewRows]]:
+    def batches(self, size: RowCount, rng: np.random.Generator | None = None) -> Iterator[list[ViewRows]]:
         """One pass in batches of `size` rows, the last perhaps smaller, in random order if there is a generator.
 
         On a disk or behind Dask, runs of rows come in random order, and `RUNS_AT_ONCE` of them are shuffled.
         """
+        size = size() if callable(size) else size
         if rng is None or any(is_dask(table) or _file_behind(table) for table in self.tables):
             yield from rebatch(self._runs(size, rng), size)
             return
@@ -98,7 +100,7 @@ class Stream:
     def again(self) -> bool:
         return not hasattr(self.make, "__next__")
 
-    def batches(self, size: int, rng: np.random.Generator | None = None) -> Iterator[list[ViewRows]]:
+    def batches(self, size: RowCount, rng: np.random.Generator | None = None) -> Iterator[list[ViewRows]]:
         """One pass in batches of `size` rows across chunks, in their order."""
         chunks = self.make() if self.again else self.make
         if not isinstance(chunks, Iterable):
@@ -118,10 +120,11 @@ def is_dask(table: Any) -> bool:
 
 
 
-def rebatch(chunks: Iterable[list[ViewRows]], size: int) -> Iterator[list[ViewRows]]:
+def rebatch(chunks: Iterable[list[ViewRows]], size: RowCount) -> Iterator[list[ViewRows]]:
     """The same rows in batches of `size`; the last one may be smaller."""
     left: list[ViewRows] | None = None
     for chunk in chunks:
+        size = size() if callable(size) else size
         blocks = chunk if left is None else [_stack(pair) for pair in zip(left, chunk, strict=True)]
         rows = blocks[0].shape[0]
         whole = rows - rows % size

@@ -1,21 +1,19 @@
 """The paper's algorithms on a stream: scaling, step sizes, averaging, restarts."""
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cdfsg import metrics
 from cdfsg.estimator import steps
-from cdfsg.estimator.convention import Solution, moments_of, normalise, require_finite_moments
-from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, ViewRows
-from cdfsg.estimator.problem import Moments, Samples, StreamedGCCA, centre_and_scale
+from cdfsg.estimator.convention import Solution, moments_of, normalise
+from cdfsg.estimator.problem import Samples, StreamedGCCA, centre_and_scale
 from cdfsg.linalg import Array
 from cdfsg.merits import Merit
 from cdfsg.solvers.cdfsg import CDFSG, AdaptiveState, CDFSGAda, TrackingState
+from cdfsg.streamed import Moments, ViewRows
 
 ALGORITHMS: dict[str, type[CDFSG]] = {"cdfsg-ada": CDFSGAda, "cdfsg": CDFSG}
 
@@ -27,7 +25,6 @@ WINDOW = 10_000  # rows over which the moments of the projections are averaged
 ESCAPED = 10.0  # eigenvalue of the tracked X'MX, 1 at a feasible point, at which a run has diverged
 RANK_RTOL = 1e-13  # relative eigenvalue at which the projections of the start are linearly dependent
 HALVINGS = 20  # restarts after which the fit gives up
-NO_ROWS = "the iterator gave no rows; if it was read before, make a new one"
 
 
 @dataclass
@@ -75,6 +72,10 @@ class OnlineSolver:
         self._weight = 1.0
 
     @property
+    def slices(self) -> tuple[slice, ...]:
+        return self.problem.slices
+
+    @property
     def mean(self) -> Array:
         """What is subtracted from a row, shape (n,)."""
         return self.moments.mean if self.center else np.zeros_like(self.moments.mean)
@@ -88,7 +89,7 @@ class OnlineSolver:
         """Take in a minibatch, one block (l, n_i) per view; ValueError after the last restart."""
         with np.errstate(over="ignore", invalid="ignore"):
             self.moments.update(blocks)
-        self._require_squares(blocks[0].dtype)
+        self.moments.require_squares(self.slices, blocks[0].dtype)
         self._follow_deviations()
         if len(self._shares) < WARM_UP:
             self._estimate_top(self._samples(blocks))
@@ -98,43 +99,17 @@ class OnlineSolver:
         self._measure(samples)
         self._step(samples)
 
-    def solution(self, K: Array | None = None) -> Solution:
-        """The averaged iterate in the convention, by the moments K of its projections, or the running ones."""
-        weights = self.average[0].astype(np.float64) / self.scale[:, None]
-        return normalise(weights, self.problem.slices, self.K if K is None else K, self.merit)
+    @property
+    def weights(self) -> Array:
+        """The averaged iterate in the units of the data, shape (n, p)."""
+        return self.average[0].astype(np.float64) / self.scale[:, None]
 
-    def solution_on(self, data: Source | Stream) -> Solution:
-        """The averaged iterate in the convention, over all rows of the data."""
-        rows, K = 0, np.zeros(())
-        for blocks in data.batches(MEASURED_ROWS):
-            size = blocks[0].shape[0]
-            rows, K = rows + size, K + self._moments(self._samples(blocks)) * size
-        if not rows:
-            raise ValueError(NO_ROWS)
-        require_finite_moments(K)
-        solution = self.solution(K / rows)
-        spanned = int((np.einsum("iipp->p", solution.K) > 0.5).sum())
-        if spanned < self.n_components:
-            raise ValueError(f"n_components={self.n_components}: expected at most {spanned}, the rank of these rows")
-        return solution
-
-    def require_unchanged(self, parameters: Mapping[str, Any]) -> None:
-        """Raise ValueError if parameters have changed that a fit cannot follow."""
-        begun = {"n_components": self.n_components, "merit": self.merit.name, "algorithm": self.algorithm}
-        for name, value in begun.items():
-            if parameters[name] != value:
-                raise ValueError(f"{name}={parameters[name]!r}, but the fit began with {value!r}; call fit instead")
+    def solution(self) -> Solution:
+        """The averaged iterate in the convention, by the running moments of its projections."""
+        return normalise(self.weights, self.slices, self.K, self.merit)
 
     def _samples(self, blocks: list[ViewRows]) -> Samples:
         return centre_and_scale(blocks, self.mean, self.scale)
-
-    def _require_squares(self, dtype: np.dtype[np.floating]) -> None:
-        seen = self.moments.largest_deviation(self.moments.mean)
-        least = float(np.finfo(dtype).tiny) ** 0.5
-        for i, view in enumerate(self.problem.slices):
-            largest = float(seen[view].max())
-            if not np.isfinite(self.moments.squares[view]).all() or 0 < largest < least:
-                raise ValueError(f"view {i} has values of {largest:.3g}: {dtype} needs other units to square them")
 
     def _follow_deviations(self) -> None:
         """Let a column's scale grow with its largest deviation from the mean."""
@@ -156,7 +131,7 @@ class OnlineSolver:
         """Trace of each view's second moment in columns of deviation 1, shape (m,)."""
         second = self.moments.variance + (0 if self.center else self.moments.mean**2)
         shares = second / np.where(self.deviation > 0, self.deviation, 1.0) ** 2
-        return np.array([shares[view].sum() for view in self.problem.slices])
+        return np.array([shares[view].sum() for view in self.slices])
 
     def _change(self, deviation: Array, top: Array) -> None:
         """Change the coordinates, but not the weights of the data."""
@@ -178,10 +153,10 @@ class OnlineSolver:
             view, rows = traces.argmin(), self.moments.rows
             raise ValueError(f"view {view} is constant in the first {rows} rows: shuffle all rows, or drop the view")
         v = self.rng.uniform(0.5, 1.5, size=(1, sum(self.sizes), 1)).astype(self.dtype)
-        values = np.zeros(len(self.problem.slices))
+        values = np.zeros(len(self.slices))
         for _ in range(POWER_STEPS):
             v = self.problem.adjoint(samples, self.problem.scores(samples, v) / samples[0][0].shape[0])
-            for i, part in enumerate(self.problem.slices):
+            for i, part in enumerate(self.slices):
                 values[i] = np.linalg.norm(v[:, part])
                 v[:, part] /= max(values[i], np.finfo(v.dtype).tiny)
         self._shares.append(np.clip(values / traces, 1e-12, 1.0))
@@ -193,7 +168,7 @@ class OnlineSolver:
         if size <= p:
             raise ValueError(f"the first minibatch has {size} row(s): expected more than n_components = {p}")
         # In double precision: the combinations lean towards the leading directions, and each other.
-        R = np.repeat(self.rng.standard_normal((1, 1, size, p)), len(self.problem.slices), axis=2)
+        R = np.repeat(self.rng.standard_normal((1, 1, size, p)), len(self.slices), axis=2)
         X = self.problem.adjoint(samples, R)
         C = self.problem.constraint(self.problem.scores(samples, X)[0])
         values = np.linalg.eigvalsh(C[0])
@@ -261,7 +236,7 @@ class OnlineSolver:
 
     def _moments(self, samples: Samples) -> Array:
         P = self.problem.scores(samples, self.average)
-        return moments_of(P.reshape(-1, len(self.problem.slices), P.shape[-1]))
+        return moments_of(P.reshape(-1, len(self.slices), P.shape[-1]))
 
 
 def _reason_to_restart(state: TrackingState) -> str:

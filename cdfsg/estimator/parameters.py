@@ -54,7 +54,7 @@ CONSTRAINTS: dict[str, Constraint] = {
     "n_components": _COUNT,
     "merit": _one_of(MERITS),
     "mu": _POSITIVE,
-    "algorithm": _one_of(ALGORITHMS),
+    "algorithm": _one_of(["auto", "exact", *ALGORITHMS]),
     "batch_size": (
         lambda value: value == "auto" if isinstance(value, str) else is_whole(value, 2),
         "'auto' or a whole number of at least 2",

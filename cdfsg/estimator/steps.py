@@ -14,30 +14,27 @@ In the coordinates used every view's minibatch covariance has 1 as its largest e
 
 import numpy as np
 
-from cdfsg.merits import Merit
+from cdfsg.merits import Merit, largest_slope
 
 PENALTY = 2.0  # beta in units of g (m - 1); 3/2 is the least that bounds h below
 REACH = 0.15  # how far a step of CDFSG-Ada moves a column, in units of its length
 DECAY_STEPS = 4000  # minibatches after which steps are 0.7 of the first
 BATCH_SIZE = 100  # rows of a minibatch where there are plenty, as in the paper's middle setting
+COLUMNS_PER_ROW = 500  # with more columns than so many times the rows, a step's passes over the weights cost most
 STEPS_PER_PASS = 40  # with fewer minibatches they are made smaller, down to LEAST_BATCH rows
 LEAST_BATCH = 20
 
 
-def minibatch_size(batch_size: int | str, rows: int | None, p: int) -> int:
-    """Rows of a minibatch for p components; `rows` in all, None if unknown."""
+def minibatch_size(batch_size: int | str, rows: int | None, n: int, p: int) -> int:
+    """Rows of a minibatch for n columns and p components; `rows` in all, None if unknown."""
     if isinstance(batch_size, str):
-        wanted = BATCH_SIZE if rows is None else min(BATCH_SIZE, rows // STEPS_PER_PASS)
+        wanted = max(BATCH_SIZE, n // COLUMNS_PER_ROW)
+        wanted = wanted if rows is None else min(wanted, rows // STEPS_PER_PASS)
         wanted = max(LEAST_BATCH, 2 * p, wanted)
         return wanted if rows is None else min(wanted, rows)
     if rows is not None and batch_size > rows:
         raise ValueError(f"batch_size={batch_size}: expected at most the number of rows, {rows}; use 'auto'")
     return int(batch_size)
-
-
-def largest_slope(merit: Merit) -> float:
-    """The largest slope g of the merit for covariances in [0, 1]."""
-    return float(np.abs(merit.slope(np.linspace(0.0, 1.0, 101))).max())
 
 
 def penalty_parameter(merit: Merit, m: int) -> float:

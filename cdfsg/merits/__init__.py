@@ -3,6 +3,8 @@
 from dataclasses import fields
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
+
 from cdfsg.linalg import Array
 from cdfsg.merits.huber import Huber
 from cdfsg.merits.identity import Identity
@@ -48,4 +50,9 @@ def make_merit(name: str, mu: float) -> Merit:
     return kind(mu) if has_threshold else kind()
 
 
-__all__ = ["MERITS", "Huber", "Identity", "Merit", "make_merit"]
+def largest_slope(merit: Merit) -> float:
+    """The largest slope g of the merit for covariances in [0, 1]."""
+    return float(np.abs(merit.slope(np.linspace(0.0, 1.0, 101))).max())
+
+
+__all__ = ["MERITS", "Huber", "Identity", "Merit", "largest_slope", "make_merit"]

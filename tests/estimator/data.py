@@ -1,9 +1,13 @@
 """Small data that the tests of the estimator share."""
 
+from functools import partial
+
 import numpy as np
 
-from cdfsg import metrics
+from cdfsg import StochasticGCCA, metrics
 from cdfsg.datasets import load_digits, make_views
+
+online = partial(StochasticGCCA, algorithm="cdfsg-ada")  # what is narrow would be solved exactly
 
 CORRELATIONS = (0.9, 0.8, 0.6, 0.4)
 

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from cdfsg import StochasticGCCA
 from cdfsg.estimator import steps
-from cdfsg.estimator.convergence import still_to_come
 from cdfsg.estimator.online import HALVINGS
 from cdfsg.merits import Huber, Identity
-from tests.estimator.data import CORRELATIONS, stacked, synthetic
+from tests.estimator.data import CORRELATIONS, online, stacked, synthetic
 
 pytestmark = [pytest.mark.filterwarnings("ignore:not converged"), pytest.mark.usefixtures("numpy_raises")]
 
@@ -17,7 +15,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore:not converged"), pytest.mark.us
 def test_a_huge_step_is_halved_with_a_warning_until_the_fit_goes_well(algorithm, huge):
     views = synthetic()
     with pytest.warns(match=r"after [\d,]+ rows; the fit goes on from .* with step_size=.* raise batch_size") as said:
-        model = StochasticGCCA(4, algorithm=algorithm, step_size=huge, n_epochs=8, random_state=0).fit(views)
+        model = online(4, algorithm=algorithm, step_size=huge, n_epochs=8, random_state=0).fit(views)
     told = [str(warning.message) for warning in said if "goes on" in str(warning.message)]
     assert len(told) == len(model.restarts_) >= 2
     assert [restart.step_size for restart in model.restarts_] == [huge / 2 ** (k + 1) for k in range(len(told))]
@@ -27,13 +25,13 @@ def test_a_huge_step_is_halved_with_a_warning_until_the_fit_goes_well(algorithm,
 
 def test_an_indefinite_tracker_makes_the_fit_go_on_from_the_average_with_half_the_step():
     views = synthetic()
-    model = StochasticGCCA(2, tracking=0.05, random_state=0).partial_fit([view[:1000] for view in views])
+    model = online(2, tracking=0.05, random_state=0).partial_fit([view[:1000] for view in views])
     before = model.score(views)
-    model._solver.state.Y[0, 0, 0] = -1
+    model._fit.solver.state.Y[0, 0, 0] = -1
     words = r"tracked X'MX lost positive definiteness \(smallest eigenvalue -.*after 1,100 rows.*step_size=0.5"
     with pytest.warns(match=words):
         model.partial_fit([view[1000:1100] for view in views])
-    assert np.linalg.eigvalsh(model._solver.state.Y[0])[0] > 0.9
+    assert np.linalg.eigvalsh(model._fit.solver.state.Y[0])[0] > 0.9
     assert model.score(views) == pytest.approx(before, abs=1e-9)  # the average has not moved yet
     model.partial_fit([view[1100:] for view in views])
     assert model.score(views) > before and len(model.restarts_) == 1
@@ -42,12 +40,12 @@ def test_an_indefinite_tracker_makes_the_fit_go_on_from_the_average_with_half_th
 def test_the_fit_gives_up_after_many_restarts():
     views = synthetic()
     with pytest.warns(match="goes on"), pytest.raises(ValueError, match=f"after {HALVINGS} restarts, each with half"):
-        StochasticGCCA(2, step_size=1e30, n_epochs=50, random_state=0).fit(views)
+        online(2, step_size=1e30, n_epochs=50, random_state=0).fit(views)
 
 
 def test_a_minibatch_of_rows_a_thousand_times_larger_does_not_spoil_the_weights():
     views = synthetic(6000)
-    model = StochasticGCCA(4, random_state=0).partial_fit([view[:3000] for view in views])
+    model = online(4, random_state=0).partial_fit([view[:3000] for view in views])
     before = stacked(model)
     with pytest.warns(match="left the neighbourhood of X'MX = I .* after 3,100 rows"):
         model.partial_fit([view[:100] * 1e3 for view in views])
@@ -58,7 +56,7 @@ def test_a_minibatch_of_rows_a_thousand_times_larger_does_not_spoil_the_weights(
 @pytest.mark.parametrize("algorithm", ["cdfsg-ada", "cdfsg"])
 @pytest.mark.parametrize("sizes", [(8, 6), (8, 6, 7, 9)])
 def test_the_default_steps_neither_diverge_nor_restart(algorithm, sizes):
-    model = StochasticGCCA(3, algorithm=algorithm, n_epochs=1, random_state=0).fit(synthetic(sizes=sizes))
+    model = online(3, algorithm=algorithm, n_epochs=1, random_state=0).fit(synthetic(sizes=sizes))
     assert model.restarts_ == []
 
 
@@ -66,8 +64,8 @@ def test_the_default_steps_neither_diverge_nor_restart(algorithm, sizes):
 def test_the_default_penalty_is_above_the_bound_and_goes_with_the_slope_of_the_merit(merit, mu, slope):
     for sizes in ((8, 6), (8, 6, 7)):
         views, threshold = synthetic(300, sizes), 1.5 * slope * (len(sizes) - 1)
-        assert StochasticGCCA(n_epochs=1, merit=merit, mu=mu).fit(views).penalty_ == pytest.approx(threshold / 0.75)
-    assert StochasticGCCA(n_epochs=1, merit=merit, mu=mu, penalty=5.0).fit(views).penalty_ == 5.0
+        assert online(n_epochs=1, merit=merit, mu=mu).fit(views).penalty_ == pytest.approx(threshold / 0.75)
+    assert online(n_epochs=1, merit=merit, mu=mu, penalty=5.0).fit(views).penalty_ == 5.0
 
 
 def test_the_first_steps_are_inverse_to_curvature_and_to_the_root_of_the_trace():
@@ -77,15 +75,6 @@ def test_the_first_steps_are_inverse_to_curvature_and_to_the_root_of_the_trace()
 
 
 def test_steps_fall_like_a_root_of_the_number_of_minibatches():
-    solver = StochasticGCCA(2, algorithm="cdfsg").partial_fit(synthetic(200))._solver
+    solver = online(2, algorithm="cdfsg").partial_fit(synthetic(200))._fit.solver
     first, solver._steps_made = solver._alpha(), solver._steps_made + 3 * steps.DECAY_STEPS
     assert solver._alpha() == pytest.approx(first / 2, rel=1e-3)  # which had made two
-
-
-@pytest.mark.parametrize("power", [1.5, 2.0, 3.0])
-def test_what_is_still_to_come_where_gains_fall_like_a_power(power):
-    gains = np.arange(1, 100_000, dtype=float) ** -power
-    history = np.cumsum(gains)[:10]
-    # The sum is replaced by an integral, which is a few per cent off from the tenth term on.
-    assert still_to_come(history) == pytest.approx(gains[10:].sum(), rel=0.15)
-    assert still_to_come([1.0]) == still_to_come([1.0, 0.9]) == still_to_come([1.0, 1.1, 1.1]) == 0

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import cdfsg
 from cdfsg import StochasticGCCA
 from cdfsg.estimator import Progress, gcca
-from tests.estimator.data import chunks, digits, stacked, synthetic
+from tests.estimator.data import chunks, digits, online, stacked, synthetic
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -36,7 +36,7 @@ def test_it_stands_in_a_pipeline_and_names_its_projections():
 
 def test_other_seeds_give_other_orders_and_the_same_seed_the_same():
     views = digits()
-    one, same, other = (StochasticGCCA(2, n_epochs=3, random_state=seed).fit(views) for seed in (0, 0, 1))
+    one, same, other = (online(2, n_epochs=3, random_state=seed).fit(views) for seed in (0, 0, 1))
     np.testing.assert_array_equal(stacked(one), stacked(same))
     assert not np.array_equal(stacked(one), stacked(other))
     np.testing.assert_allclose(one.canonical_correlations_, other.canonical_correlations_, atol=0.05)
@@ -46,36 +46,38 @@ def test_callbacks_follow_passes_and_calls_and_may_end_the_fit():
     told = []
     views = synthetic()
     settings = {"n_epochs": 4, "tol": 0, "random_state": 0}
-    model = StochasticGCCA(2, callbacks=lambda *given: told.append(given), **settings).fit(views)
+    model = online(2, callbacks=lambda *given: told.append(given), **settings).fit(views)
     models, progress = zip(*told, strict=True)
     assert [(one.epoch, one.rows) for one in progress] == [(1, 2000), (2, 4000), (3, 6000), (4, 8000)]
     assert {id(one) for one in models} == {id(model)} and isinstance(progress[0], Progress)
     assert progress[-1].captured == pytest.approx(model.canonical_correlations_.sum(), rel=0.05)
     assert progress[-1].step_size == 1.0 and progress[-1].seconds > 0
-    ended = StochasticGCCA(2, callbacks=[lambda model, progress: progress.epoch == 2, lambda *_: None], **settings)
+    ended = online(2, callbacks=[lambda model, progress: progress.epoch == 2, lambda *_: None], **settings)
     assert ended.fit(views).n_epochs_ == 2
     calls = []
-    model = StochasticGCCA(1, callbacks=[lambda model, progress: calls.append((progress.epoch, progress.rows))])
+    model = online(1, callbacks=[lambda model, progress: calls.append((progress.epoch, progress.rows))])
     for chunk in chunks(synthetic(300), 100):
         model.partial_fit(chunk)
     assert calls == [(1, 100), (2, 200), (3, 300)]
 
 
-def test_a_fit_ends_early_after_two_passes_without_gain():
-    model = StochasticGCCA(1, n_epochs=50, tol=0.01, random_state=0).fit(synthetic())
-    assert 3 <= model.n_epochs_ < 20
-    assert StochasticGCCA(1, n_epochs=8, tol=0, random_state=0).fit(synthetic()).n_epochs_ == 8
+def test_a_fit_ends_once_it_has_made_fifty_steps_and_misses_less_than_the_tolerance():
+    model = online(1, n_epochs=50, tol=0.01, random_state=0).fit(synthetic())
+    assert 2 <= model.n_epochs_ < 20 and model.captured_ >= 0.99 and model.converged_
+    loose = online(1, n_epochs=50, tol=0.9, batch_size=100, random_state=0).fit(synthetic(1000))
+    assert loose.n_epochs_ == 5  # of ten steps each
+    assert online(1, n_epochs=8, tol=0, random_state=0).fit(synthetic()).n_epochs_ == 8
 
 
 def test_verbose_prints_a_line_per_pass_and_more_in_long_ones(capsys, monkeypatch):
-    StochasticGCCA(1, n_epochs=2, verbose=1, random_state=0).fit(synthetic())
+    online(1, n_epochs=2, verbose=1, random_state=0).fit(synthetic())
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2 and lines[1].startswith("[StochasticGCCA] pass 2: 4,000 rows seen, correlation captured 0.")
     monkeypatch.setattr(gcca, "QUIET_SECONDS", 0.0)
-    StochasticGCCA(1, n_epochs=1, batch_size=500, verbose=1, random_state=0).fit(synthetic())
+    online(1, n_epochs=1, batch_size=500, verbose=1, random_state=0).fit(synthetic())
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5 and "pass 1: 1,000 rows of 2,000 (50%)" in lines[1]
-    StochasticGCCA(1, n_epochs=1, random_state=0).fit(synthetic())
+    online(1, n_epochs=1, random_state=0).fit(synthetic())
     assert capsys.readouterr().out == ""
 
 

@@ -1,0 +1,166 @@
+"""A fit in progress: its solver, the rows that wait for it, and what it knows of the exact solution."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cdfsg.estimator import steps
+from cdfsg.estimator.convention import Solution, normalise
+from cdfsg.estimator.convergence import captured_share
+from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream
+from cdfsg.estimator.online import OnlineSolver, Restart
+from cdfsg.exact import WIDEST, ExactSolver, streamed_moments
+from cdfsg.linalg import view_slices
+from cdfsg.merits import make_merit
+from cdfsg.streamed import ViewRows, absurd_rows, dense
+
+FIXED = ("n_components", "merit", "algorithm")  # parameters that a fit in progress cannot follow
+
+
+class Fit:
+    """The solver of a fit, and the exact one, which may be the same, where covariances can be kept.
+
+    Attributes
+    ----------
+    algorithm : {"exact", "cdfsg-ada", "cdfsg"}
+    solver : ExactSolver or OnlineSolver
+        What gives the weights.
+    exact : ExactSolver or None
+        What gives the certificate.
+    """
+
+    def __init__(self, parameters: Mapping[str, Any], sizes: tuple[int, ...], rows: int | None, seed: int) -> None:
+        n, p, asked = sum(sizes), parameters["n_components"], parameters["algorithm"]
+        if p > min(sizes):
+            raise ValueError(f"n_components={p}: expected at most {min(sizes)}, the narrowest width")
+        self.parameters, self.sizes, self.slices, self.seed = dict(parameters), sizes, view_slices(sizes), seed
+        self.algorithm = {"auto": "exact" if n <= WIDEST else "cdfsg-ada"}.get(asked, asked)
+        self.merit = make_merit(parameters["merit"], parameters["mu"])
+        self.penalty = float(parameters["penalty"] or steps.penalty_parameter(self.merit, len(sizes)))
+        self.batch_size = steps.minibatch_size(parameters["batch_size"], rows, n, p)
+        self.rows_at_once = MEASURED_ROWS if self.algorithm == "exact" else self.batch_size
+        self.exact = self._new_exact() if n <= WIDEST or self.algorithm == "exact" else None
+        self.solver: Any = self.exact if self.algorithm == "exact" else None
+        self.waiting: list[list[ViewRows]] = []
+        self.n_outliers, self._outlier = 0, ""
+
+    @property
+    def rows(self) -> int:
+        """Rows seen, repeats included, without those that wait."""
+        return int(self.solver.moments.rows) if self.solver else 0
+
+    @property
+    def restarts(self) -> list[Restart]:
+        return self.solver.restarts if isinstance(self.solver, OnlineSolver) else []
+
+    @property
+    def steps(self) -> int:
+        """Minibatches taken in."""
+        return self.rows // self.batch_size
+
+    def require_unchanged(self, parameters: Mapping[str, Any]) -> None:
+        """Raise ValueError if parameters have changed that a fit cannot follow."""
+        for name in FIXED:
+            if parameters[name] != self.parameters[name]:
+                began = f"the fit began with {self.parameters[name]!r}"
+                raise ValueError(f"{name}={parameters[name]!r}, but {began}; call fit instead")
+
+    def take(self, batch: list[ViewRows]) -> None:
+        """Advance by a whole minibatch, or let fewer rows wait."""
+        self.waiting = []
+        if self.algorithm == "exact" or batch[0].shape[0] == self.batch_size:
+            self.advance(batch)
+        else:
+            self.waiting = [[block.copy() for block in batch]]
+
+    def use_waiting(self) -> bool:
+        """Advance by the rows that wait, if they are worth a step or the first ones; whether it did."""
+        least = steps.LEAST_BATCH if self.rows else 1
+        if not self.waiting or self.waiting[0][0].shape[0] < least:
+            return False
+        batch, self.waiting = self.waiting[0], []
+        self.advance(batch)
+        return True
+
+    def advance(self, blocks: list[ViewRows], epoch: int = 1) -> None:
+        """Take in some rows, one block (l, n_i) per view, in the first pass for the exact solution, too."""
+        solver = self.solver or self._new_online(blocks[0].dtype)
+        blocks = self._without_outliers(blocks, self.exact or solver, epoch)
+        if solver is not self.exact:
+            solver.advance(blocks)
+        if self.exact is not None and epoch == 1:
+            self.exact.advance(blocks)
+        self.solver = solver
+
+    def resolve(self, data: Source | Stream) -> None:
+        """Read the rows of the first pass again if that leaves directions of little variance to rounding."""
+        if self.exact is not None:
+            self._resolve(self.exact, data)
+
+    def solution(self, latest: bool = False) -> tuple[Solution, float]:
+        """The solution and its share of the exact one, NaN if that is not known.
+
+        It has the moments of all rows where covariances are kept; with `latest` those of about the last 10,000.
+        """
+        if isinstance(self.solver, ExactSolver):
+            return self._best(self.solver), 1.0
+        return self._judged(self.exact) if self.exact and not latest else (self.solver.solution(), np.nan)
+
+    def solution_on(self, data: Source | Stream) -> tuple[Solution, float]:
+        """The weights in the convention over all rows of the data, and their share of the exact solution there."""
+        if self.exact is not None:
+            exact = self._new_exact()
+            for blocks in data.batches(MEASURED_ROWS):
+                exact.advance(self._without_outliers(blocks, exact))
+            self._resolve(exact, data)
+            return self._judged(exact)
+        weights = [self.solver.weights[view] for view in self.slices]
+        projected = ([Z @ w for Z, w in zip(blocks, weights, strict=True)] for blocks in data.batches(MEASURED_ROWS))
+        K = streamed_moments(projected, self.parameters["center"])
+        return normalise(self.solver.weights, self.slices, K, self.merit), np.nan
+
+    def outliers(self) -> str:
+        """Words for the rows left out since the last call."""
+        words, self._outlier = self._outlier, ""
+        return words
+
+    def _judged(self, exact: ExactSolver) -> tuple[Solution, float]:
+        weights = self.solver.weights
+        found = normalise(weights, self.slices, exact.moments_of(weights), self.merit)
+        return found, captured_share(found, self._best(exact), self.merit)
+
+    def _best(self, exact: ExactSolver) -> Solution:
+        weights, K = exact.best()
+        return normalise(weights, self.slices, K, self.merit)
+
+    def _resolve(self, exact: ExactSolver, data: Source | Stream) -> None:
+        if not exact.is_resolved():
+            for blocks in data.batches(MEASURED_ROWS):
+                exact.resolve(self._without_outliers(blocks, exact))
+
+    def _new_exact(self) -> ExactSolver:
+        return ExactSolver(self.sizes, self.merit, self.parameters["n_components"], self.parameters["center"])
+
+    def _new_online(self, dtype: np.dtype[Any]) -> OnlineSolver:
+        same = {name: self.parameters[name] for name in ("n_components", "tracking", "center")}
+        step = float(self.parameters["step_size"])
+        return OnlineSolver(
+            self.sizes, dtype, self.merit, self.penalty, self.batch_size, step, self.seed, self.algorithm, **same
+        )
+
+    def _without_outliers(self, blocks: list[ViewRows], solver: Any, epoch: int = 0) -> list[ViewRows]:
+        """The rows but those that outweigh all others together, which are counted in the first pass."""
+        marked = absurd_rows(blocks, solver.moments)
+        if not marked.any():
+            return blocks
+        if epoch == 1:
+            self.n_outliers += int(marked.sum())
+            row = [dense(block[np.flatnonzero(marked)[:1]]).ravel() for block in blocks]
+            view = int(np.argmax([np.abs(part).max() for part in row]))
+            column = int(np.abs(row[view]).argmax())
+            self._outlier = (
+                f"rows that outweigh all others together were left out, {self.n_outliers} so far; one has the value "
+                f"{row[view][column]:.3g} in column {column} of view {view}. Correct or drop such rows in all views"
+            )
+        return [block[~marked] for block in blocks]

@@ -1,0 +1,110 @@
+"""Moments of rows that come in blocks: a list with one array or sparse CSR matrix (l, n_i) per view."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cdfsg.linalg import Array, view_slices
+
+ViewRows = Any
+"""Rows of one view: a float array or a sparse CSR matrix, shape (l, n_i)."""
+
+ROUNDING = 1e-20  # a sum of squares that is less, relative to another row's square, is rounding
+
+
+class Moments:
+    """Count, mean, variance and range of n columns over the rows seen, repeats included."""
+
+    def __init__(self, n: int) -> None:
+        self.rows = 0
+        self.mean, self.squares = np.zeros(n), np.zeros(n)  # squares of deviations from the mean, summed
+        self.low, self.high = np.full(n, np.inf), np.full(n, -np.inf)
+
+    @property
+    def variance(self) -> Array:
+        return self.squares / max(self.rows, 1)
+
+    def largest_deviation(self, centre: Array) -> Array:
+        """Largest absolute deviation from a vector, shape (n,)."""
+        return np.maximum(self.high - centre, centre - self.low)
+
+    def require_squares(self, slices: tuple[slice, ...], dtype: np.dtype[Any]) -> None:
+        """Raise ValueError if a view's values are too large or too small to be squared in `dtype`."""
+        seen = self.largest_deviation(self.mean)
+        least = float(np.finfo(dtype).tiny) ** 0.5
+        for i, view in enumerate(slices):
+            largest = float(seen[view].max())
+            if not np.isfinite(self.squares[view]).all() or 0 < largest < least:
+                raise ValueError(f"view {i} has values of {largest:.3g}: {dtype} needs other units to square them")
+
+    def update(self, blocks: list[ViewRows]) -> None:
+        """Merge the moments of a batch, one block (l, n_i) per view (Chan, Golub, LeVeque 1983).
+
+        Sums are of deviations from the mean so far: a mean far from zero costs no digits.
+        """
+        size = blocks[0].shape[0]
+        total = self.rows + size
+        for block, view in with_columns(blocks):
+            shift = self.mean[view] if self.rows else dense(block[:1]).ravel()  # near the mean of the first batch
+            shift = shift.astype(block.dtype).astype(np.float64)  # it can be subtracted without rounding
+            sums, squares = _sums(block, shift)
+            delta = sums / size  # the batch's mean minus shift
+            inner = np.maximum(squares - size * delta**2, 0)
+            move = delta + shift - self.mean[view]
+            self.squares[view] += inner + move**2 * (self.rows * size / total)
+            self.mean[view] += move * (size / total)
+            self.low[view] = np.minimum(self.low[view], dense(block.min(axis=0)).ravel())
+            self.high[view] = np.maximum(self.high[view], dense(block.max(axis=0)).ravel())
+        self.rows = total
+
+
+def with_columns(blocks: list[ViewRows]) -> Iterator[tuple[ViewRows, slice]]:
+    """Each view's block with its columns where the views lie side by side."""
+    return zip(blocks, view_slices(tuple(int(block.shape[1]) for block in blocks)), strict=True)
+
+
+def dense(block: ViewRows) -> Array:
+    return block.toarray() if sparse.issparse(block) else block
+
+
+def absurd_rows(blocks: list[ViewRows], moments: Moments) -> Array:
+    """Mark the rows of a batch that outweigh all others together, those in `moments` included, shape (l,).
+
+    The square of such a row's deviation is five times the sum of all others' in most of the columns, or a hundred times
+    in one, and a hundred or a thousand root mean squares long.  At most one row in fifty is marked: more are data.
+    """
+    l = blocks[0].shape[0]  # noqa: E741
+    score, squares = np.zeros(l), []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for block, view in with_columns(blocks):
+            gap = block.astype(np.float64)
+            if not sparse.issparse(block):
+                gap -= moments.mean[view] if moments.rows else np.median(gap, axis=0)
+            square = gap.multiply(gap).tocsr() if sparse.issparse(block) else gap**2
+            total = moments.squares[view] + np.asarray(square.sum(axis=0)).ravel()
+            score += square @ np.divide(1, total, out=np.zeros_like(total), where=total > 0)
+            squares.append((square, total))
+        top = np.argsort(-score)[: max(1, l // 50)]
+        rest = [(dense(square[top]), total) for square, total in squares]
+        D = np.hstack([part for part, _ in rest])
+        base = np.concatenate([total for _, total in rest]) - D.sum(axis=0)
+        varies = base > ROUNDING * D.max(axis=0)
+        ratio, count = D[:, varies] / base[varies], moments.rows + l - len(top)
+    many = (ratio > max(5, 1e4 / max(count, 1))).sum(axis=1) > varies.sum() / 2
+    marked = np.zeros(l, dtype=bool)
+    marked[top] = many | (ratio > max(100, 1e6 / max(count, 1))).any(axis=1)
+    return marked
+
+
+def _sums(block: ViewRows, shift: Array) -> tuple[Array, Array]:
+    """Column sums of ``x - shift`` and of its square."""
+    if sparse.issparse(block):
+        size, n = block.shape
+        gap = block.data.astype(np.float64) - shift[block.indices]
+        absent = size - np.bincount(block.indices, minlength=n)  # each of them deviates by -shift
+        sums = np.bincount(block.indices, gap, minlength=n) - absent * shift
+        return sums, np.bincount(block.indices, gap**2, minlength=n) + absent * shift**2
+    gap = block - shift.astype(block.dtype)
+    return gap.sum(axis=0, dtype=np.float64), np.einsum("lj,lj->j", gap, gap).astype(np.float64)
