@@ -75,7 +75,7 @@ def covariances_along_unit_weights(K: Array, weights: list[Array]) -> Array:
 
 
 def total_correlation(K: Array, merit: Merit) -> float:
-    """For two views the paper's TCC, for more the sum of `pairwise_correlations`; with an even merit of `magnitudes`."""
+    """For two views the paper's TCC, for more that of `pairwise_correlations`; with an even merit of `magnitudes`."""
     if len(K) == 2:
         return float(metrics.tcc(K[:, :, None])[0])
     return float((pairwise_correlations(K) if merit.name == "identity" else magnitudes(K, merit)).sum())
