@@ -1,6 +1,8 @@
 """Section 3.2: first-order stationary points of h and of the problem."""
 # fmt: off (see statement.py)
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from cdfsg.linalg import Array
@@ -9,7 +11,7 @@ from cdfsg.problems import Quadratic
 from cdfsg.theory import counterexamples, saddles
 from cdfsg.theory.derivatives import dissolved_gradient, multiplier_bound
 from cdfsg.theory.instances import COUNT, QUADRATICS, Instance, feasible, instances, points
-from cdfsg.theory.statement import ABOVE, BLANKET, Margins, at_most, equal, inner, norm, statement, true
+from cdfsg.theory.statement import ABOVE, BLANKET, Margins, at_most, beside, equal, inner, norm, statement, true
 from cdfsg.theory.stationary import FEASIBLE, Point, certificate, huber_pairs, pencil, pool, quadratic_lengths
 
 ROUNDING = 1e-7  # for points from a search or of ill-conditioned M
@@ -17,8 +19,8 @@ STATIONARY = ABOVE + ", X stationary"
 INFEASIBLE = STATIONARY + " and infeasible"
 
 
-def infeasible() -> list[Point]:
-    return [point for point in pool() if not point.is_feasible]
+def infeasible() -> Iterator[Point]:
+    return (point for point in pool().points if not point.is_feasible)
 
 
 @statement("pro:sigma_up", "Section 3.2, first proposition", assumes=STATIONARY,
@@ -27,9 +29,18 @@ def sigma_up() -> Margins:
     """Where ``Cv = sigma v``, sigma > 1, Q = vv' in Le_inner_nablah_XQ gives ``beta (sigma + 1) sigma = 3/2 v'X'Gv``.
 
     By eq:normlambda and ``beta >= 36 p L_g/s + 12 L_0/s^(1/2)`` the right side is at most ``beta sigma (sigma + 1)/8``.
+    For p = 1, ``|A| = |X| |3 - sigma|/2`` and ``|X|^2 <= sigma/s`` give the sharper threshold.
     """
-    for point in pool():
-        yield point.case, at_most(point.eigenvalues[-1], 1.0)
+    yield "For p = 1 already for beta > 3/4 (L_g / s + L_0 / s^(1/2)), at most beta~/16, which is sharp"
+    yield pool().searches
+    for point in pool().points:
+        yield point, at_most(point.eigenvalues[-1], 1.0)
+    for case, h, X, rng in points(feasible, instances(COUNT, 22, betas=(1.0,), shapes=((1, 1), (2, 1), (4, 1)))):
+        s, sigma = case.spectrum[0], 1 + rng.choice([0, 10 ** rng.uniform(-3, 2)])
+        least, X = 3 / 4 * (case.L_g / s + case.L_0 / s**0.5), X * sigma**0.5
+        yield beside("the sharper beta suffices for p = 1", at_most(
+            1.5 * inner(X, dissolved_gradient(h, X)), least * sigma * (sigma + 1)))
+        yield beside("beta~ is 16 times the sharper beta", at_most(16 * least, case.threshold))
 
 
 @statement("Prop_first_order_equivalence_feasible", "Section 3.2, second proposition",
@@ -54,11 +65,12 @@ def feasible_or_far() -> Margins:
     ``v'X'Gv <= (sigma/s)^(1/2) (2 L_g (p/s)^(1/2) + L_0)``, so ``sigma^(1/2) (1 + sigma) <= beta~/(8 kappa beta)``.
     """
     yield "Even: each eigenvalue is 1 or <= (beta~/(8 kappa beta))^2"
+    yield pool().searches
     for point in infeasible():
         ratio, (low, high) = point.case.threshold / point.h.beta, point.case.spectrum
         sharper = (ratio * low / (8 * high)) ** 2
         others = [value for value in point.eigenvalues if abs(value - 1) > FEASIBLE]
-        yield point.case, at_most(max(others), sharper), at_most(min(others), ratio / 4)
+        yield point, at_most(min(others), ratio / 4), beside("the sharper bound holds", at_most(max(others), sharper))
 
 
 @statement("The_first_order_equivalence_feasible, proof", "Section 3.2", assumes=STATIONARY,
@@ -68,9 +80,10 @@ def feasible_or_far() -> Margins:
     severity="typo", counterexample=counterexamples.inner_bound_without_s, rounding=ROUNDING)
 def feasible_or_far_proof() -> Margins:
     """eq:normlambda at ``sigma = 1``, by pro:sigma_up."""
-    for point in pool():
+    yield pool().searches
+    for point in pool().points:
         product = point.X.T @ dissolved_gradient(point.h, point.X)
-        yield point.case, at_most(norm(product, 2), multiplier_bound(point.case))
+        yield point, at_most(norm(product, 2), multiplier_bound(point.case))
 
 
 @statement("pro:saddle", "Section 3.2, third proposition", assumes=INFEASIBLE,
@@ -80,7 +93,9 @@ def strict_saddles() -> Margins:
     yield "Explicit directions give 31/32 s beta, which is sharp at beta = beta~"
     case = Instance(Penalty(Quadratic(np.eye(1)), np.eye(1), 72.0), 1, "quadratic")
     sharp = Point(case, np.zeros((1, 1)))
-    yield equal(case.threshold, case.h.beta, 1.0), equal(sharp.least_curvature, -31 / 32 * case.h.beta, 1.0)
+    yield beside("that is the threshold", equal(case.threshold, case.h.beta, 1.0))
+    yield beside("31/32 is sharp", equal(sharp.least_curvature, -31 / 32 * case.h.beta, 1.0))
+    yield pool().searches
     for point in infeasible():
         if point.eigenvalues[0] > 1 - FEASIBLE:  # outside Omega, where no direction is known
             yield true(False)
@@ -89,9 +104,10 @@ def strict_saddles() -> Margins:
         D = saddles.direction(point)
         curvature = inner(D, h.hessian(point.X, D))
         scale = h.beta * point.case.spectrum[1] * inner(D, D)
-        yield (point.case, equal(curvature, saddles.curvature(point, D), scale),
-               at_most(ours * inner(D, D), -curvature), at_most(31 / 8 * printed, ours),
-               at_most(printed, -point.least_curvature))
+        yield (point, at_most(printed, -point.least_curvature),
+               beside("the closed form is right", equal(curvature, saddles.curvature(point, D), scale)),
+               beside("the direction is as curved", at_most(ours * inner(D, D), -curvature)),
+               beside("31/32 serves", at_most(31 / 8 * printed, ours)))
 
 
 @statement("pro:saddle, proof", "Section 3.2", assumes=INFEASIBLE,
@@ -115,15 +131,17 @@ def quadratics() -> Margins:
 
     For ``beta >= 9/4 u'Au`` and ``beta >= -3/4 u'Au`` no sigma > 0 does this, as in Le_inner_nablah_XQ with Q = vv'.
     """
-    yield "So for beta >= max(9/4 lam_max, 3/4 |lam_min|) of the pencil"
-    for point in pool():
+    yield "So for beta >= max(9/4 lam_max, 3/4 |lam_min|) of the pencil, which is at most beta~/32"
+    yield pool().searches
+    for point in pool().points:
         if point.case.kind in QUADRATICS:
-            yield at_most(zero_or_one(point), 0.0, 1.0)
+            yield equal(zero_or_one(point), 0.0, 1.0)
     for case, _ in instances(COUNT, 24, kinds=QUADRATICS):
         values = pencil(case)[0]
         sharp = sharp_beta_of_quadratics(values)
         thirds = [third for lam in values for third in quadratic_lengths(float(lam), 1.001 * sharp)[2:]]
-        yield case, at_most(sharp, case.threshold), true(not any(thirds))
+        yield beside("no other length is stationary", true(not any(thirds)))
+        yield beside("beta~ is 32 times the sharp beta", at_most(32 * sharp, case.threshold))
 
 
 def zero_or_one(point: Point) -> float:
@@ -140,6 +158,7 @@ def sharp_beta_of_quadratics(values: Array) -> float:
     known_by="proof", says="X is feasible, hence stationary for the problem, or a strict saddle point.")
 def feasible_or_saddle() -> Margins:
     """Prop_first_order_equivalence_feasible and pro:saddle."""
-    for point in pool():
+    yield pool().searches
+    for point in pool().points:
         kind = point.classify()
         yield equal(certificate(point.h, point.X), 0.0, 1.0) if kind == "feasible" else true(kind == "strict saddle")

@@ -16,14 +16,15 @@ from cdfsg.problems import GCCA, Linear, Problem, Quadratic
 from cdfsg.theory.statement import norm
 
 COUNT = 1200  # instances per statement, at least
-KINDS = ("quadratic", "linear", "sines", "identity", "huber")
-LIPSCHITZ = KINDS[:4]  # within the blanket assumptions
-CURVED = ("quadratic", "sines", "identity")  # L_g > 0
-QUADRATICS = ("quadratic", "identity")
+KINDS = ("quadratic", "degenerate", "linear", "sines", "identity", "huber")
+LIPSCHITZ = KINDS[:5]  # within the blanket assumptions
+CURVED = ("quadratic", "degenerate", "sines", "identity")  # L_g > 0
+QUADRATICS = ("quadratic", "degenerate", "identity")  # the second with repeated eigenvalues of its pencil
 SHAPES = ((1, 1), (2, 1), (2, 2), (3, 2), (4, 1), (4, 3), (3, 3), (5, 2))
 """Sizes (n, p), with p = 1 and p = n among them."""
-CONDITIONS = (1.0, 10.0, 1e4)  # condition numbers of M
-BETAS = (1.0001, 3.0, 100.0)  # in units of the threshold
+CONDITIONS = (1.0, 10.0, 1e4, 1e8)  # condition numbers of M
+BETAS = (1.0, 3.0, 100.0)  # in units of the threshold
+DIAGONAL = 1e6  # from this condition number on
 ANY_BETAS = (1e-3, 1.0, 1e3)  # for what holds for every beta
 REACH = 1 / 6  # radius of Omega_{1/6} (eq:omegar)
 
@@ -94,9 +95,14 @@ def orthogonal(rng: Generator, n: int) -> Array:
 
 
 def definite(rng: Generator, n: int, condition: float) -> Array:
-    """A positive definite matrix of a condition number (1 for n = 1), scaled at random."""
+    """A positive definite matrix of a condition number (1 for n = 1), scaled at random.
+
+    Of large condition it is diagonal, so that its least eigenvalue has no error; a rotation of the coordinates, which
+    changes no statement, makes it so.
+    """
     values = condition ** np.concatenate([[0.0], rng.random(max(n - 2, 0)), [1.0]])[:n]
-    return sym(scale_spectrum(values * 4 ** rng.uniform(-1, 1), orthogonal(rng, n)))
+    basis = orthogonal(rng, n) if condition < DIAGONAL else np.eye(n)[rng.permutation(n)]
+    return sym(scale_spectrum(values * 4 ** rng.uniform(-1, 1), basis))
 
 
 def root(M: Array) -> Array:
@@ -111,6 +117,9 @@ def objective(kind: str, rng: Generator, M: Array, p: int) -> tuple[Problem, Arr
         return Linear(rng.standard_normal((n, p))), M
     if kind == "quadratic":
         return Quadratic(sym(rng.standard_normal((n, n)))), M
+    if kind == "degenerate":
+        half = root(M) @ orthogonal(rng, n)
+        return Quadratic(sym(half * rng.choice([-1, 1], n) @ half.T)), M
     if kind == "sines":
         A, B = sym(rng.standard_normal((n, n))), rng.standard_normal((n, p))
         return Sines(A, B, float(rng.uniform(-2, 2))), M
@@ -118,9 +127,9 @@ def objective(kind: str, rng: Generator, M: Array, p: int) -> tuple[Problem, Arr
     if n == 1:  # no second view: a view and its copy
         M = M[0, 0] * np.eye(2)
     half = len(M) // 2
-    if np.linalg.cond(M) < 1 + 1e-9:  # the views are uncorrelated, but for rounding
-        cross = np.zeros_like(M)
-        cross[:half, half:] = 0.9 * M[0, 0] * np.eye(half, len(M) - half)
+    if norm(M[:half, half:]) < 1e-9 * norm(M):  # the views are uncorrelated, but for rounding
+        spread, cross = np.sqrt(np.diag(M)), np.zeros_like(M)
+        cross[:half, half:] = 0.9 * np.outer(spread[:half], spread[half:]) * np.eye(half, len(M) - half)
         M = M + cross + cross.T
     problem = GCCA(M, (half, len(M) - half), merit)
     return problem, problem.M

@@ -12,7 +12,7 @@ from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import multiplier_bound
 from cdfsg.theory.first_order import ROUNDING, STATIONARY
 from cdfsg.theory.instances import parts_of
-from cdfsg.theory.statement import Margins, at_most, equal, inner, norm, statement, true
+from cdfsg.theory.statement import Margins, at_most, beside, equal, inner, norm, statement, true
 from cdfsg.theory.stationary import Point, hessian_matrix, pool, units
 
 SIGN = 1e-12  # curvature, relative to the Hessian's size, that counts as zero
@@ -42,7 +42,7 @@ def scale_of(point: Point) -> float:
 def random_directions(seed: int) -> Iterator[tuple[Point, Array, Array, Array]]:
     """Feasible points with a random D, its tangent part T, and the S of its normal part XS."""
     rng = default_rng(seed)
-    for point in pool():
+    for point in pool().points:
         if point.is_feasible:
             D = rng.standard_normal(point.X.shape)
             yield point, D, *parts_of(point.h.M, point.X, D)
@@ -64,11 +64,13 @@ def mixed_curvature() -> Margins:
     rounding=ROUNDING)
 def normal_curvature() -> Margins:
     """``J_G(X)[XS] = hess f[XS - XS] = 0``; the other terms of eq:hessh are three times ``-tr(S^2 X' grad f)``."""
+    yield "Even at least 15/4 beta |S|^2, which is sharp at beta~"
     for point, _, _, S in random_directions(32):
         h, X = point.h, point.X
         curvature, size = inner(X @ S, h.hessian(X, X @ S)), h.beta * inner(S, S)
         exact = 4 * size - 3 * float(np.trace(S @ S @ X.T @ h.problem.gradient(X)))
-        yield point.case, equal(curvature, exact, size * 10), at_most(0.0, curvature, size)
+        yield point, at_most(4 * size - exact, 4 * size), equal(curvature, exact, size * 10)
+        yield beside("it is at least 15/4 beta |S|^2", at_most(15 / 4 * size, curvature))
 
 
 @statement("le:sop_slep, proof", "Section 3.3, before step (i)", assumes=FEASIBLE,
@@ -81,7 +83,7 @@ def trace_bound() -> Margins:
     for point, _, _, S in random_directions(34):
         product = point.X.T @ point.h.problem.gradient(point.X)
         bound = norm(product, 2) * inner(S, S)
-        yield point.case, at_most(float(np.trace(S @ S @ product)), bound)
+        yield point, at_most(float(np.trace(S @ S @ product)), bound)
 
 
 @statement("le:sop_slep, proof (i)", "Section 3.3", assumes=FEASIBLE,
@@ -94,7 +96,7 @@ def curvature_bound() -> Margins:
     for point, _, _, S in random_directions(33):
         h, X = point.h, point.X
         bound = 4 * h.beta - 3 * multiplier_bound(point.case)
-        yield point.case, at_most(bound * inner(S, S), inner(X @ S, h.hessian(X, X @ S)))
+        yield point, at_most(bound * inner(S, S), inner(X @ S, h.hessian(X, X @ S)))
 
 
 @statement("th:sopr_b1", "Section 3.3, theorem", assumes=STATIONARY,
@@ -104,7 +106,8 @@ def curvature_bound() -> Margins:
     counterexample=counterexamples.second_order_condition, rounding=ROUNDING)
 def shared_second_order_points() -> Margins:
     """On tangent directions the Hessians agree (eq:s1); then le:sop_slep, and pro:saddle at infeasible points."""
-    for point in pool():
+    yield pool().searches
+    for point in pool().points:
         scale, (low, high) = scale_of(point), point.case.spectrum
         if not point.is_feasible:
             yield true(point.least_curvature < -SIGN * scale)

@@ -25,6 +25,7 @@ KNOWN_BY = ("proof", "algebra", "certificate", "search")
 """How a verdict is known: by the proof in the docstring, whose steps are tested; by computer algebra for generic small
 n and p (``tests/theory/test_algebra.py``); by an instance that decides it; or as no instance of a search fails."""
 BOUND, IDENTITY, CONDITION = "bound", "identity", "condition"
+LOOSE = 0.1  # largest lhs/rhs from which a bound is called loose
 TINY = 1e-300  # keeps margins finite where both sides vanish
 
 
@@ -187,8 +188,8 @@ class Check:
     """The outcome of testing a statement, given by its label.
 
     The margin is the least relative one of the (corrected) statement, the witness a counterexample to
-    the printed form.  `tightest` is how near the loosest of its bounds comes to equality, as lhs/rhs, or ``equality``
-    where it has none; `instance` has it.
+    the printed form.  `tightest` is the largest lhs/rhs of a bound, of several that of the loosest, and `instance` has
+    it; for a false statement it is of what is claimed beside; ``equality`` where there are identities alone.
     """
 
     statement: str
@@ -260,12 +261,14 @@ class Statement:
         verdict = FALSE if not own or any(t not in sound for t in own) else CORRECTED if refuted else HOLDS
         if verdict != HOLDS and self.corrected:
             words += f" Corrected: {self.corrected}."
-        loosest = max((t for t in sound if t.kind == BOUND), key=lambda t: t.margin, default=None)
-        equality = "equality" if verdict != FALSE and any(t.kind == IDENTITY for t in own) else ""
+        bounds = [t for t in (own if verdict != FALSE else sound) if t.kind == BOUND]
+        loosest = max(bounds, key=lambda t: t.margin, default=Tally(margin=1.0))
+        tightest = "equality" if verdict != FALSE and any(t.kind == IDENTITY for t in own) else ""
+        if bounds:
+            tightest = f"{1 - loosest.margin:.2g}" + (" (loose)" if loosest.margin > 1 - LOOSE else "")
         return Check(
             self.label, verdict, max((t.tested for t in own), default=0), min((t.margin for t in own), default=np.inf),
-            words, str(against) if refuted else "", f"{1 - loosest.margin:.2g}" if loosest else equality,
-            loosest.instance if loosest else "", made, failed,
+            words, str(against) if refuted else "", tightest, loosest.instance, made, failed,
         )  # fmt: skip
 
 
