@@ -78,7 +78,8 @@ class Instance:
         low, high = self.spectrum
         known = low > 1e-12 * high and self.kind != "huber"
         beta = f"{self.h.beta / self.threshold:.3g} beta~" if known else f"{self.h.beta:.3g}"
-        condition = f"{high / low:.0e}" if low > 1e-12 * high else "inf"
+        beta = beta.removeprefix("1 ")
+        condition = f"{high / low:.2g}" if low > 1e-12 * high else "inf"
         return f"{self.kind} f, n = {self.n}, p = {self.p}, cond M = {condition}, beta = {beta}"
 
     @property
@@ -118,8 +119,8 @@ def objective(kind: str, rng: Generator, M: Array, p: int) -> tuple[Problem, Arr
     if kind == "quadratic":
         return Quadratic(sym(rng.standard_normal((n, n)))), M
     if kind == "degenerate":
-        half = root(M) @ orthogonal(rng, n)
-        return Quadratic(sym(half * rng.choice([-1, 1], n) @ half.T)), M
+        wide = root(M) @ orthogonal(rng, n)
+        return Quadratic(sym(wide * rng.choice([-1, 1], n) @ wide.T)), M
     if kind == "sines":
         A, B = sym(rng.standard_normal((n, n))), rng.standard_normal((n, p))
         return Sines(A, B, float(rng.uniform(-2, 2))), M

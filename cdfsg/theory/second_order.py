@@ -53,6 +53,7 @@ def random_directions(seed: int) -> Iterator[tuple[Point, Array, Array, Array]]:
     says="The Hessian does not mix tangent and normal directions: <N, hess h[T]> = 0.", rounding=ROUNDING)
 def mixed_curvature() -> Margins:
     """``<XS, hess h[T]> = -tr(S X'MT Lambda) - tr(S T' grad f)``, where ``X'MT = -T'MX`` and ``MX Lambda = grad f``."""
+    yield pool().searches
     for point, D, T, S in random_directions(31):
         size = inner(D, D) * point.case.spectrum[1] / point.case.spectrum[0]
         yield equal(inner(point.X @ S, point.h.hessian(point.X, T)), 0, scale_of(point) * size)
@@ -65,6 +66,7 @@ def mixed_curvature() -> Margins:
 def normal_curvature() -> Margins:
     """``J_G(X)[XS] = hess f[XS - XS] = 0``; the other terms of eq:hessh are three times ``-tr(S^2 X' grad f)``."""
     yield "Even at least 15/4 beta |S|^2, which is sharp at beta~"
+    yield pool().searches
     for point, _, _, S in random_directions(32):
         h, X = point.h, point.X
         curvature, size = inner(X @ S, h.hessian(X, X @ S)), h.beta * inner(S, S)
@@ -80,6 +82,7 @@ def normal_curvature() -> Margins:
     severity="typo", counterexample=counterexamples.normal_curvature_equality, rounding=ROUNDING)
 def trace_bound() -> Margins:
     """``tr(S^2 P) <= sigma_max(P) tr(S^2)`` for symmetric S."""
+    yield pool().searches
     for point, _, _, S in random_directions(34):
         product = point.X.T @ point.h.problem.gradient(point.X)
         bound = norm(product, 2) * inner(S, S)
@@ -93,6 +96,7 @@ def trace_bound() -> Margins:
     severity="wrong constant", counterexample=counterexamples.normal_curvature_step, rounding=ROUNDING)
 def curvature_bound() -> Margins:
     """eq:nn and eq:normlambda at ``sigma = 1``."""
+    yield pool().searches
     for point, _, _, S in random_directions(33):
         h, X = point.h, point.X
         bound = 4 * h.beta - 3 * multiplier_bound(point.case)
