@@ -15,6 +15,14 @@ def arrays(pickled: bytes) -> Any:
     return _ArrayUnpickler(io.BytesIO(pickled), encoding="latin1").load()
 
 
+def _build(unpickler: Any) -> None:
+    """Give an object its state; a type with other flags would make numpy take numbers for addresses."""
+    kind, state = unpickler.stack[-2:]
+    if isinstance(kind, np.dtype) and state[2:] != (None, None, None, -1, -1, 0):
+        raise pickle.UnpicklingError(f"the pickle has a type of state {state}: expected that of plain numbers")
+    pickle._Unpickler.dispatch[pickle.BUILD[0]](unpickler)
+
+
 class _ArrayUnpickler(pickle._Unpickler):
     """The unpickler written in Python; that in C makes room for any number of objects that a pickle states."""
 
@@ -24,8 +32,8 @@ class _ArrayUnpickler(pickle._Unpickler):
         ("numpy", "ndarray"): None,
         ("numpy", "dtype"): np.dtype,
     }
-    # Room for a bytearray is made before it is read; Python 2 wrote none.
-    dispatch = {code: load for code, load in pickle._Unpickler.dispatch.items() if code != pickle.BYTEARRAY8[0]}
+    dispatch = pickle._Unpickler.dispatch | {pickle.BUILD[0]: _build}
+    del dispatch[pickle.BYTEARRAY8[0]]  # room for a bytearray is made before it is read; Python 2 wrote none
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self._ADMITTED:

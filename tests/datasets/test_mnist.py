@@ -81,6 +81,12 @@ def test_the_official_file_is_rebuilt_from_the_package(images, monkeypatch):
     np.testing.assert_array_equal(loaded_pixels(), images)
 
 
+def test_a_type_whose_flags_make_addresses_of_numbers_is_refused(images):
+    plain, odd = (b"\xff\xff\xff\xffK" + flags + b"t" for flags in (b"\0", b"\x3f"))
+    with pytest.raises(pickle.UnpicklingError, match="expected that of plain numbers"):
+        mnist._idx_from_hub(hub_wheel(hub_pickle(images).replace(plain, odd)))
+
+
 class Malicious:
     def __init__(self, function, *args):
         self.call = function, args
