@@ -15,9 +15,8 @@ from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
-from cdfsg.solvers.engine import MINIBATCHES, Unsupported, _rows, initial_points, run
+from cdfsg.solvers.engine import MINIBATCHES, _rows, initial_points, run
 from cdfsg.solvers.landing import Landing
-from cdfsg.solvers.rsg_plus import RSGPlus
 from tests.solvers.data import even_blocks, even_starts
 
 GOOD = {
@@ -201,47 +200,6 @@ def test_the_sampled_direction_on_all_rows_is_w_and_with_the_exact_tracker_the_g
         for lane, x in enumerate(X):
             np.testing.assert_allclose(W[lane], h.direction(x, Y[lane]), atol=1e-10)
             np.testing.assert_allclose(D[lane], h.gradient(x), atol=1e-10)
-
-
-def test_two_steps_of_algorithm_1_written_out_by_hand_give_the_same_iterate_and_tracker():
-    views = load("digits")
-    l, s1, s2, beta = 500, 0.5, 0.1, 0.1  # noqa: E741
-    outcome = go("CDFSG", dataset="digits", settings={"s1": s1, "s2": s2}, batch_size=l)
-    theta = list(views.batches(l, [5, 0], np.float64))
-    xi = list(views.batches(l, [5, 1], np.float64))
-    X = initial_points(CDFSG(), views.n_features, 2, (0,))[0]
-    blocks = np.zeros((64, 64))
-    blocks[:32, :32] = blocks[32:, 32:] = 1
-    M = [rows.T @ rows / l * blocks for rows in theta]
-    cross = [rows.T @ rows / l * (1 - blocks) for rows in xi]
-    first = next(views.batches(l, [5, 2], np.float64))
-    Y, D, alpha, b = X.T @ (first.T @ first / l * blocks) @ X, np.zeros_like(X), s2, s2 / s1
-    for k in range(views.n_samples // l):
-        before = X.T @ M[k] @ X
-        X = X - alpha * D
-        after = X.T @ M[k] @ X
-        Y = Y - b * (Y - before) + (after - before)
-        Q = 1.5 * np.eye(2) - 0.5 * Y
-        G = -2 * cross[k] @ X @ Q
-        T = -(X.T @ G + G.T @ X) / 2 + beta * (Y @ Y - np.eye(2))
-        D = G @ Q.T + M[k] @ X @ T
-    np.testing.assert_allclose(outcome.X[0], X, atol=1e-12)
-    np.testing.assert_allclose(outcome.tracker[0], Y, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "problem, views, size, words",
-    [
-        (SampledGCCA((20, 20, 24), Identity()), load("digits"), 20, "two views, this problem has 3"),
-        (SampledGCCA((32, 32), Huber(0.1)), load("digits"), 20, "identity merit"),
-        (SampledGCCA((32, 32), Identity()), load("digits"), 21, "21 % 2 = 1"),
-        (SampledGCCA((32, 32), Identity()), load("digits").with_centring(False), 20, "centred"),
-    ],
-)
-def test_rsg_plus_refuses_what_it_cannot_do_and_says_why(problem, views, size, words):
-    X0 = initial_points(RSGPlus(), 64, 2, (0,))
-    with pytest.raises(Unsupported, match=words):
-        run(RSGPlus(), problem, views, X0, {"eta_q": [0.1], "eta_t": [0.01]}, size, 5)
 
 
 def test_a_shared_minibatch_serves_as_theta_and_xi_and_gives_other_numbers(known):

@@ -47,26 +47,26 @@ def moments(rows):
     return M, S - M
 
 
-def test_steps_of_algorithm_2_written_out_by_hand_give_the_same_iterates_and_trackers(rng):
-    solver = CDFSGAda(beta=0.3, eta1=0.8, eta2=0.6, epsilon=1e-2)
+@pytest.mark.parametrize("solver", [CDFSG(beta=0.3), CDFSGAda(beta=0.3, eta1=0.8, eta2=0.6, epsilon=1e-2)])
+def test_steps_of_algorithms_1_and_2_by_hand_give_the_same_iterates_and_trackers(rng, solver):
     X0, first, state = start_of(solver, rng)
     X = list(X0)
     Y = [x.T @ moments(first)[0] @ x for x in X]
-    B, V = [np.zeros((N, P))] * LANES, [np.zeros((N, P))] * LANES
+    D, B, V = ([np.zeros((N, P))] * LANES for _ in range(3))
     for samples in minibatches(rng, 4):
         solver.step(PROBLEM, state, samples)
         M, cross = moments(samples[0])[0], moments(samples[1])[1]
         for k in range(LANES):
             alpha, b = STEPS["s2"][k], STEPS["s2"][k] / STEPS["s1"][k]
             before = X[k].T @ M @ X[k]
-            X[k] = X[k] - alpha * B[k] / np.sqrt(V[k] + 1e-2)
+            X[k] = X[k] - alpha * (B[k] / np.sqrt(V[k] + 1e-2) if isinstance(solver, CDFSGAda) else D[k])
             after = X[k].T @ M @ X[k]
             Y[k] = Y[k] - b * (Y[k] - before) + after - before
             Q = 1.5 * np.eye(P) - 0.5 * Y[k]
             G = -2 * cross @ X[k] @ Q
-            D = G @ Q.T + M @ X[k] @ (0.3 * (Y[k] @ Y[k] - np.eye(P)) - (X[k].T @ G + G.T @ X[k]) / 2)
-            V[k] = np.maximum(0.6 * V[k] + 0.4 * D**2, V[k])
-            B[k] = 0.8 * B[k] + 0.2 * D
+            D[k] = G @ Q.T + M @ X[k] @ (0.3 * (Y[k] @ Y[k] - np.eye(P)) - (X[k].T @ G + G.T @ X[k]) / 2)
+            V[k] = np.maximum(0.6 * V[k] + 0.4 * D[k] ** 2, V[k])
+            B[k] = 0.8 * B[k] + 0.2 * D[k]
             np.testing.assert_allclose(state.C[k], after, atol=1e-10)
     np.testing.assert_allclose(state.X, X, atol=1e-10)
     np.testing.assert_allclose(state.Y, Y, atol=1e-10)
@@ -253,32 +253,12 @@ def test_rsg_plus_passes_equal_rows_by_a_pseudo_inverse_and_stops_there_by_an_in
     assert stopped == {"stop": 51, "pseudo-inverse": -1, "ridge": -1}  # with the first step of the second pass
 
 
-def test_an_unknown_treatment_of_singular_blocks_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="singular='skip': expected one of 'stop', 'pseudo-inverse', 'ridge'"):
-        RSGPlus(singular="skip")
-
-
 @pytest.mark.parametrize("constant", ["eta1", "eta2"])
 def test_the_decay_of_a_moment_lies_in_the_half_open_unit_interval(constant):
     assert getattr(CDFSGAda(**{constant: 0.0}), constant) == 0
     for value in (1.0, -1e-9):
         with pytest.raises(ValueError, match=rf"^{constant} must lie in \[0, 1\)"):
             CDFSGAda(**{constant: value})
-
-
-@pytest.mark.parametrize(
-    "make, name",
-    [
-        (lambda: CDFSG(beta=-1.0), "beta"),
-        (lambda: CDFSGAda(beta=-1.0), "beta"),
-        (lambda: CDFSGAda(epsilon=0.0), "epsilon"),
-        (lambda: RSGPlus(gamma=0.0), "gamma"),
-        (lambda: RSGPlus(weight=0.0), "weight"),
-    ],
-)
-def test_a_constant_that_is_not_positive_is_refused_by_its_name(make, name):
-    with pytest.raises(ValueError, match=f"^{name} must be a positive finite number"):
-        make()
 
 
 def test_rsg_plus_takes_as_many_columns_as_its_narrowest_view_has_and_no_more():

@@ -314,9 +314,12 @@ door("CDFSG-Ada", {
     **each("eta1", lambda v: CDFSGAda(eta1=v), 1.0, "0.9"),
     "a negative decay": (lambda: CDFSGAda(eta2=-0.1), "eta2", "-0.1"),
     "epsilon of zero": (lambda: CDFSGAda(epsilon=0.0), "epsilon", "0.0"),
+    "a negative penalty": (lambda: CDFSGAda(beta=-1.0), "beta", "-1.0"),
 })  # fmt: skip
 door("RSG+", {
     "a negative weight": (lambda: RSGPlus(weight=-0.1), "weight", "-0.1"),
+    "gamma of zero": (lambda: RSGPlus(gamma=0.0), "gamma", "0.0"),
+    "an unknown treatment of singular blocks": (lambda: RSGPlus(singular="skip"), "singular='skip'", "'ridge'"),
     "three views": (lambda: go("RSG+", small((3, 3, 3))), "two views", "has 3"),
     "Huber's merit": (lambda: go("RSG+", merit=Huber(0.1)), "identity merit"),
     "data that are not centred": (lambda: go("RSG+", small().with_centring(False)), "centred", "synthetic"),

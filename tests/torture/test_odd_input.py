@@ -70,21 +70,6 @@ def test_a_tracker_with_b_of_one_and_above_gives_the_numbers_of_the_plain_formul
     agrees("CDFSG", small(), 2, s1=0.05 / b, s2=0.05)
 
 
-def test_a_tracker_that_cannot_be_stable_stops_its_lane_and_not_its_neighbour():
-    data = make_views(4000, (4, 3), (0.7,), seed=2)
-    both = go(data=data, lanes=2, batch_size=50, settings={"s1": np.array([0.1, 0.1 / 4]), "s2": np.full(2, 0.1)})
-    one = go(data=data, batch_size=50, settings={"s1": [0.1], "s2": [0.1]})
-    assert both.stopped_at[0] == -1 < both.stopped_at[1] and np.isnan(both.X[1]).all()
-    np.testing.assert_allclose(both.X[0], one.X[0], rtol=0, atol=1e-9)
-
-
-def test_rsg_plus_takes_as_many_columns_as_the_narrower_view_and_stays_orthonormal():
-    data = make_views(60, (4, 3), (0.9,), seed=2)
-    X = go("RSG+", data, p=3, batch_size=12).X[0]
-    for view in data.slices:
-        np.testing.assert_allclose(X[view].T @ X[view], np.eye(3), atol=1e-9)
-
-
 @pytest.mark.parametrize("name", JOINT)
 def test_constant_columns_keep_their_start_and_the_others_get_the_numbers_that_they_get_alone(name):
     data = small()
