@@ -65,15 +65,12 @@ def compare(old: Path, new: Path) -> dict[str, pd.DataFrame]:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """A table; of records the columns that are compared, empty where there is no such setting.
-
-    What the rows of a job share stands in the folder's index; records of before there was one have it in each row.
-    """
-    table, index = pd.read_csv(path), path.with_name(INDEX)
-    if index.exists() and "key" in table and "role" not in table:
-        jobs = pd.read_csv(index)
-        table = table.merge(jobs[jobs["file"] == path.name], on="key", how="left")
-    return table.reindex(columns=[*RUN, "status", *NUMBERS]) if "role" in table else table
+    """A table; of records the columns that are compared, with what the folder's index has of their jobs."""
+    table, jobs = pd.read_csv(path), pd.read_csv(path.with_name(INDEX))
+    if "status" not in table:
+        return table
+    table = table.merge(jobs[jobs["file"] == path.name], on="key", how="left")
+    return table.reindex(columns=[*RUN, "status", *NUMBERS])
 
 
 def _apart(old: pd.Series, new: pd.Series, least: float) -> Array:

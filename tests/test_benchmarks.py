@@ -78,7 +78,7 @@ def test_a_step_counts_the_products_with_the_data_and_the_least_bytes(solver, fl
 CELL = {"batch_size": 20, "p": 5, "solver": "CDFSG-Ada"}
 
 
-def test_the_comparison_of_two_folders_of_records_finds_what_differs_of_them_and_nothing_else(tmp_path, monkeypatch):
+def test_the_comparison_of_two_folders_of_records_finds_what_differs_and_nothing_else(tmp_path):
     runs, verdicts = (compare.read(RECORDS / f"{name}.csv") for name in ("mnist-identity", "verdicts"))
     place = [runs[name] == value for name, value in CELL.items()]
     place.append(runs["status"] == "done")
@@ -91,17 +91,14 @@ def test_the_comparison_of_two_folders_of_records_finds_what_differs_of_them_and
     changed.loc[reported[2], "pcc_post"] = np.nan
     changed.loc[best, "quality"] *= 0.9995
     changed = changed.drop(reported[3])
+    jobs = [name for name in compare.RUN if name in JOB]
     for folder, table in {"old": runs, "new": changed.sample(frac=1, random_state=0)}.items():
         (tmp_path / folder).mkdir()
-        table.to_csv(tmp_path / folder / "mnist-identity.csv", index=False)
+        table = table.assign(key=table.groupby(jobs, dropna=False).ngroup(), file="mnist-identity.csv")
+        table[["key", "file", *jobs]].drop_duplicates("key").to_csv(tmp_path / folder / "index.csv", index=False)
+        table.drop(columns=[*jobs, "file"]).to_csv(tmp_path / folder / "mnist-identity.csv", index=False)
         verdicts.to_csv(tmp_path / folder / "verdicts.csv", index=False)
         verdicts.loc[7, "verdict"] = "another word"
-    # The new ones with an index of their jobs, as they are published.
-    jobs = [name for name in compare.RUN if name in JOB]
-    indexed = changed.assign(key=changed.groupby(jobs, dropna=False).ngroup())
-    index = indexed[["key", *jobs]].drop_duplicates("key").assign(file="mnist-identity.csv")
-    index.to_csv(tmp_path / "new" / "index.csv", index=False)
-    indexed.drop(columns=jobs).to_csv(tmp_path / "new" / "mnist-identity.csv", index=False)
     found = compare.compare(tmp_path / "old", tmp_path / "new")
     numbers = found["numbers"]["largest"]
     assert numbers["all", "fval"] == pytest.approx(1e-8, rel=1e-3) and numbers["all", "fea_orth"] < 1e-3

@@ -230,23 +230,6 @@ def test_a_number_of_rows_or_of_labels_that_is_not_mediamills_is_refused(rows, t
         load_mediamill()
 
 
-@pytest.mark.parametrize(
-    "name, found",
-    [
-        ("nothing", "there is no such file or folder; .*or to the word surrogate"),
-        ("empty", "expected train-exp1.svm.bz2 and test-exp1.svm.bz2 in this folder"),
-        ("x.csv", "expected a folder, an .arff or an .npz file"),
-    ],
-)
-def test_a_path_without_the_files_is_an_error_and_no_surrogate(tmp_path, monkeypatch, name, found):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "x.csv").touch()
-    monkeypatch.setenv("CDFSG_MEDIAMILL", str(tmp_path / name))
-    kind = ValueError if name == "x.csv" else FileNotFoundError
-    with pytest.raises(kind, match=rf"CDFSG_MEDIAMILL={tmp_path / name}: {found}"):
-        load_mediamill()
-
-
 # --- derived data ---
 
 
@@ -336,13 +319,11 @@ def original():
     return views
 
 
-def test_the_original_has_its_known_shape_checksum_features_and_labels(original):
+def test_the_original_has_its_known_shape_checksum_and_labels(original):
     assert original.data.shape == (43_900, 221) and original.sizes == (120, 101) and original.centred
     checksum = "sha256:783a06d0dad8e341748e6562d842a0432920836166ffc5812458b4dd979b8400"
     assert original.provenance.checksum == checksum == f"sha256:{hashlib.sha256(original.data).hexdigest()}"
-    features, labels = parts(original)
-    assert (round(float(features.min()), 6), round(float(features.max()), 6)) == (0.002431, 0.779332)
-    assert round(float(features.mean(dtype=np.float64)), 4) == 0.3925
+    labels = parts(original)[1]
     assert np.unique(labels).tolist() == [0, 1] and np.linalg.matrix_rank(labels) == 100
     assert round(float(labels.sum(dtype=np.float64)) / 43_900, 3) == 4.376
 

@@ -5,7 +5,7 @@ import pytest
 
 from cdfsg.datasets import Provenance, Views, load
 from cdfsg.linalg import normalise_columns, normalise_tall_columns, qf, side_by_side, small_qf
-from cdfsg.merits import Identity
+from cdfsg.merits import Huber, Identity
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
@@ -261,8 +261,10 @@ def test_the_decay_of_a_moment_lies_in_the_half_open_unit_interval(constant):
             CDFSGAda(**{constant: value})
 
 
-def test_rsg_plus_takes_as_many_columns_as_its_narrowest_view_has_and_no_more():
+def test_rsg_plus_takes_as_many_columns_as_its_narrowest_view_and_the_identity_merit():
     problem, views = SampledGCCA((60, 4), Identity()), load("digits")
     RSGPlus().check(problem, views, 20, 4)
     with pytest.raises(Unsupported, match="p <= 4, got p = 5"):
         RSGPlus().check(problem, views, 20, 5)
+    with pytest.raises(Unsupported, match="identity merit"):
+        RSGPlus().check(SampledGCCA((60, 4), Huber(0.1)), views, 20, 4)

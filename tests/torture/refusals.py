@@ -15,6 +15,7 @@ from cdfsg import metrics
 from cdfsg.datasets import Provenance, Views, data_dir, load, load_mediamill, load_nmnist, make_views
 from cdfsg.datasets.download import verify
 from cdfsg.datasets.nmnist import motion_kernel
+from cdfsg.files import ROOT
 from cdfsg.linalg import inv_sqrt, truncated_inv_sqrt
 from cdfsg.merits import Huber, Identity, make_merit
 from cdfsg.metrics import canonical_correlations as correlations
@@ -168,6 +169,10 @@ door("data sets", {
     "the name is a list": (lambda: load(["digits"]), "['digits']"),
     "Mediamill's folder is not there": (lambda: loaded(load_mediamill, "MEDIAMILL", "/nonexistent"),
         "CDFSG_MEDIAMILL=/nonexistent"),
+    "Mediamill is in a file of no known kind": (lambda: loaded(load_mediamill, "MEDIAMILL", __file__),
+        f"CDFSG_MEDIAMILL={__file__}".replace(str(ROOT), "ROOT")),
+    "Mediamill's folder does not have it": (lambda: loaded(load_mediamill, "MEDIAMILL", str(ROOT)),
+        "CDFSG_MEDIAMILL=ROOT"),
     "n-MNIST's folder is not there": (lambda: loaded(load_nmnist, "NMNIST_DIR", "/nonexistent"),
         "/nonexistent", "CDFSG_NMNIST_DIR"),
     "Mediamill lies with a user that there is not": (lambda: loaded(load_mediamill, "MEDIAMILL", "~nobody.here/x"),

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,20 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
-from cdfsg.files import Damaged, sweep
+from cdfsg.files import sweep
 from cdfsg.paper import archive, records, run
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.run import key_of, run_jobs
+from tests.datasets.builders import flip
 from tests.paper.fakes import NUMBERS, TINY, fake
 
 NOT_IN_CURVES = [name for name in NUMBERS if name not in ("quality", "pcc", "fval", "fea")]
@@ -39,6 +48,10 @@ EXPECTED = {}
 """The record of each job as an undisturbed run has it."""
 
 
+def undisturbed(jobs):
+    return pd.concat([EXPECTED[job] for job in jobs], ignore_index=True)
+
+
 class Records(RuleBasedStateMachine):
     """Runs, kills, damage, publication and unpacking in any order."""
 
@@ -47,7 +60,7 @@ class Records(RuleBasedStateMachine):
         self.scratch = tempfile.TemporaryDirectory()
         self.folder = Path(self.scratch.name) / "runs"
         archive.QUICK = Path(self.scratch.name) / "quick"
-        self.is_published = self.is_rotten = False
+        self.is_published = False
 
     def teardown(self):
         if hasattr(self, "scratch"):
@@ -57,8 +70,7 @@ class Records(RuleBasedStateMachine):
     def run_to_the_end(self, jobs):
         sweep(self.folder)  # as every command does first
         found = run_jobs(jobs, self.folder, 1)
-        expected = pd.concat([EXPECTED[job] for job in jobs], ignore_index=True)
-        pd.testing.assert_frame_equal(found, expected, check_exact=True)
+        pd.testing.assert_frame_equal(found, undisturbed(jobs), check_exact=True)
         assert not list(self.folder.glob("*.tmp"))
 
     @rule(jobs=SOME, at=st.integers(1, 4), after=st.booleans())
@@ -75,67 +87,37 @@ class Records(RuleBasedStateMachine):
 
         os.replace = replaced
         try:
-            run_jobs(jobs, self.folder, 1)
-        except Killed:
-            pass
+            with suppress(Killed):
+                run_jobs(jobs, self.folder, 1)
         finally:
             os.replace, Path.unlink = plain, unlink
 
-    @rule(job=st.sampled_from(JOBS), place=st.floats(0, 0.999), bit=st.integers(0, 7))
-    def flip_a_bit(self, job, place, bit):
-        path = self.path_of(job)
-        if path.exists() and (data := bytearray(path.read_bytes())):
-            data[int(place * len(data))] ^= 1 << bit
-            path.write_bytes(data)
-
-    @rule(job=st.sampled_from(JOBS), share=st.floats(0, 0.999))
-    def cut_short(self, job, share):
-        path = self.path_of(job)
-        if path.exists():
-            path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-
-    @rule(job=st.sampled_from(JOBS))
-    def delete(self, job):
-        self.path_of(job).unlink(missing_ok=True)
+    @rule(job=st.sampled_from(JOBS), share=st.floats(0, 0.999), harm=st.sampled_from(["flip", "cut", "delete"]))
+    def damage(self, job, share, harm):
+        path = self.folder / f"{key_of(job)}.csv"
+        if not path.exists():
+            return
+        data = path.read_bytes()
+        place = int(share * len(data))
+        path.unlink()
+        if harm != "delete" and data:
+            path.write_bytes(flip(data, place) if harm == "flip" else data[:place])
 
     @rule()
     def publish(self):
         archive.publish(TINY, {"": run_jobs(JOBS, self.folder, 1)})
-        self.is_published, self.is_rotten = True, False
+        self.is_published = True
 
-    @rule(curves=st.booleans(), place=st.floats(0, 0.999), bit=st.integers(0, 7))
-    def flip_a_published_bit(self, curves, place, bit):
-        if self.is_published and not self.is_rotten:
-            path = archive.folder_of(TINY) / f"{TINY.name}{'-curves' if curves else ''}.csv"
-            data = bytearray(path.read_bytes())
-            data[int(place * len(data))] ^= 1 << bit
-            path.write_bytes(data)
-            self.is_rotten = True
-
+    @precondition(lambda self: getattr(self, "is_published", False))
     @rule()
     def unpack(self):
-        try:
-            archive.unpack(TINY, self.folder)
-        except Damaged as error:
-            assert self.is_rotten and TINY.name in str(error) and "make quick" in str(error)
-        else:
-            assert not self.is_rotten
+        archive.unpack(TINY, self.folder)
 
+    @precondition(lambda self: getattr(self, "is_published", False))
     @invariant()
-    def what_is_published_reads_as_it_was_or_is_refused(self):
-        if not getattr(self, "is_published", False):
-            return
-        try:
-            found = archive.runs_of(TINY)
-        except Damaged:
-            assert self.is_rotten
-        else:
-            assert not self.is_rotten
-            expected = pd.concat([EXPECTED[job] for job in JOBS], ignore_index=True)
-            pd.testing.assert_frame_equal(found, expected, check_exact=True, check_dtype=False)
-
-    def path_of(self, job):
-        return self.folder / f"{key_of(job)}.csv"
+    def what_is_published_reads_as_it_was(self):
+        found = archive.runs_of(TINY)
+        pd.testing.assert_frame_equal(found, undisturbed(JOBS), check_exact=True, check_dtype=False)
 
 
 @pytest.mark.case("records: runs, kills, rot and publication in any order")
