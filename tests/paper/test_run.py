@@ -82,14 +82,15 @@ def test_a_run_that_ends_too_far_from_the_constraint_has_diverged_though_it_was_
     assert frame.loc[:, "pcc":"fval_orth"].isna().all(axis=None)
 
 
-def test_only_what_is_missing_is_computed_and_the_records_are_in_the_order_asked_for(tmp_path, computed):
+def test_only_what_is_missing_is_computed_and_the_records_are_in_the_order_asked_for(tmp_path, computed, capfd):
     first = run_jobs(JOBS[:2], tmp_path, 1)
     assert set(computed) == set(JOBS[:2])
+    capfd.readouterr()
     every = run_jobs(JOBS[:3][::-1], tmp_path, 1)
-    assert computed[2:] == [JOBS[2]]
+    assert computed[2:] == [JOBS[2]] and capfd.readouterr().err.startswith("1 of 3 jobs to run, 2 kept\n")
     assert list(every["key"].unique()) == [key_of(job) for job in JOBS[:3][::-1]]
     again = run_jobs(JOBS[:2], tmp_path, 1)
-    assert len(computed) == 3
+    assert len(computed) == 3 and capfd.readouterr() == ("", "")
     pd.testing.assert_frame_equal(again, first, check_exact=True)
 
 
@@ -145,15 +146,6 @@ def test_progress_is_whole_lines_on_stderr_that_say_what_is_left(tmp_path, capfd
         assert re.fullmatch(r"\[ *\d/3\] +\d+ s, about +\d+ s left: (.*), \d+\.\d s", line)[1] == JOB.describe()
     left = [int(re.search(r"about +(\d+) s left", line)[1]) for line in lines]
     assert left[0] > left[-1] == 0
-
-
-def test_a_resumed_run_says_how_much_is_kept_and_a_finished_one_says_nothing(tmp_path, capfd):
-    run_jobs(JOBS[:1], tmp_path, 1)
-    capfd.readouterr()
-    run_jobs(JOBS[:3], tmp_path, 1)
-    assert capfd.readouterr().err.startswith("2 of 3 jobs to run, 1 kept\n")
-    run_jobs(JOBS[:3], tmp_path, 1)
-    assert capfd.readouterr() == ("", "")
 
 
 def test_a_curve_whose_lanes_all_diverge_keeps_its_later_points():

@@ -5,40 +5,26 @@ other counts as one.  Tests marked ``torture`` take long and run with ``--tortur
 What cannot be tried on a machine, as a mount by somebody who may not, is in the table as tried less often.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import pandas as pd
 import pytest
 
 from cdfsg import checksums
 from cdfsg.files import RECORDS
 
-COLUMNS = ["case", "tried", "survived"]
-
-
-@dataclass
-class Tally:
-    """How often something was tried and went well."""
-
-    record: Callable[[str, object], None]
-    tried: int = 0
-    survived: int = 0
-
-    def count(self, well: bool) -> None:
-        """One more try."""
-        self.tried += 1
-        self.survived += bool(well)
-        self.record("tried", self.tried)
-        self.record("survived", self.survived)
-
 
 @pytest.fixture
 def tally(record_property):
-    """Counts tries for the table; the test fails by itself where one did not go well."""
-    counted = Tally(record_property)
-    yield counted
-    assert counted.tried and counted.survived == counted.tried, f"{counted.survived} of {counted.tried} went well"
+    """Return a function that counts a try for the table; the test fails by itself where one did not go well."""
+    tried = survived = 0
+
+    def count(well):
+        nonlocal tried, survived
+        tried, survived = tried + 1, survived + bool(well)
+        record_property("tried", tried)
+        record_property("survived", survived)
+
+    yield count
+    assert tried and survived == tried, f"{survived} of {tried} went well"
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +47,7 @@ def pytest_terminal_summary(terminalreporter, exitstatus, config):
     rows = [row for kind in kinds for row in _rows(terminalreporter.stats.get(kind, []), kind)]
     if not rows:
         return
-    table = pd.DataFrame(rows, columns=COLUMNS).groupby("case", sort=True).sum().reset_index()
+    table = pd.DataFrame(rows, columns=["case", "tried", "survived"]).groupby("case", sort=True).sum().reset_index()
     terminalreporter.section("torture")
     terminalreporter.write_line(table.to_string(index=False))
     whole = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)

