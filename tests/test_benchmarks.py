@@ -78,7 +78,7 @@ def test_a_step_counts_the_products_with_the_data_and_the_least_bytes(solver, fl
 CELL = {"batch_size": 20, "p": 5, "solver": "CDFSG-Ada"}
 
 
-def test_the_comparison_of_two_folders_of_records_finds_what_differs_and_nothing_else(tmp_path):
+def test_the_comparison_of_two_folders_finds_what_differs_and_nothing_else(tmp_path):
     runs, verdicts = (compare.read(RECORDS / f"{name}.csv") for name in ("mnist-identity", "verdicts"))
     place = [runs[name] == value for name, value in CELL.items()]
     place.append(runs["status"] == "done")

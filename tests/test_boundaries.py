@@ -11,7 +11,7 @@ from cdfsg.problems import Quadratic
 
 
 @pytest.mark.parametrize("name", MERITS)
-def test_the_slope_and_curvature_of_a_merit_are_its_derivatives_on_both_sides_of_the_threshold(name):
+def test_slope_and_curvature_are_derivatives_on_both_sides_of_the_threshold(name):
     g, t, step = make_merit(name, 0.4), np.array([-2.0, -0.5, -0.3, 0.1, 0.39, 0.41, 3.0]), 1e-4
     np.testing.assert_allclose((g.value(t + step) - g.value(t - step)) / (2 * step), g.slope(t), atol=1e-10)
     np.testing.assert_allclose((g.slope(t + step) - g.slope(t - step)) / (2 * step), g.curvature(t), atol=1e-10)
@@ -61,7 +61,7 @@ def test_an_eigenvalue_at_the_truncation_counts_as_zero():
     np.testing.assert_array_equal(truncated_inv_sqrt(np.zeros((2, 2)), 1e-10), np.zeros((2, 2)))
 
 
-def test_columns_that_vanish_have_no_correlation_and_the_scale_of_x_does_not_matter():
+def test_columns_that_vanish_have_no_correlation_at_any_scale_of_x():
     K = np.zeros((2, 2, 2, 3, 3))
     K[0, 0] = K[1, 1] = np.eye(3)
     K[0, 1] = K[1, 0] = np.diag([0.5, -0.25, 0.125])

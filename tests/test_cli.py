@@ -191,7 +191,7 @@ def test_reproduce_runs_judges_and_executes_the_notebooks_on_the_records(call, f
     assert "40_gcca-digits-identity.ipynb" in err
 
 
-def test_reproduce_leaves_out_the_tables_whose_original_data_are_not_here_and_says_so_once(monkeypatch, capsys):
+def test_reproduce_leaves_out_tables_without_their_original_data_and_says_so(monkeypatch, capsys):
     monkeypatch.setenv("CDFSG_MEDIAMILL", "surrogate")
     monkeypatch.setattr(cli, "views_of", load)  # the other keeps what it has loaded before
     asked = [experiments.EXPERIMENTS[table] for table in ("ta:pcctimemd", "ta:fvalmd")]

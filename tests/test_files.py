@@ -21,7 +21,7 @@ def test_folders_lie_in_the_repository_and_caches_where_the_environment_says(tmp
 
 
 @pytest.mark.parametrize("content", ["PCC⋆\n", "PCC⋆\n".encode(), ""])
-def test_text_is_written_as_utf_8_and_bytes_as_they_are_into_folders_that_are_made(tmp_path, content):
+def test_text_is_written_as_utf_8_and_bytes_as_they_are_into_new_folders(tmp_path, content):
     path = tmp_path / "new" / "folder" / "x.csv"
     write_atomically(path, content)
     assert path.read_bytes() == (content if isinstance(content, bytes) else content.encode("utf-8"))
@@ -75,7 +75,7 @@ def test_a_folder_that_takes_no_files_is_reported_with_the_way_out(tmp_path, mon
     assert ("or set CDFSG_CACHE_DIR" in str(caught.value)) == inside and "temporary name" not in str(caught.value)
 
 
-def test_what_a_killed_writer_left_is_swept_away_and_a_living_ones_file_and_any_other_stay(tmp_path, monkeypatch):
+def test_what_a_killed_writer_left_is_swept_away_and_nothing_else(tmp_path, monkeypatch):
     path, plain, seen = tmp_path / "x.csv", os.replace, []
 
     def look(temporary, target):

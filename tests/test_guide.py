@@ -43,7 +43,7 @@ def run(name, text):
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if any(blocks(text_of(path)))], ids=lambda path: path.name)
-def test_the_code_of_a_page_runs_from_top_to_bottom_and_prints_what_the_page_says(path, tmp_path, monkeypatch):
+def test_the_code_of_a_page_runs_and_prints_what_the_page_says(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(path.name, text_of(path))
 
@@ -77,7 +77,7 @@ def test_every_file_that_a_page_leads_to_exists(path):
     assert not missing
 
 
-def test_the_readme_cites_the_paper_and_this_version_of_the_software_as_the_citation_file_does():
+def test_the_readme_cites_paper_and_software_as_the_citation_file_does():
     cited = yaml.safe_load(text_of(ROOT / "CITATION.cff"))
     (paper,) = cited["references"]
     entries = re.findall(r"^@\w+\{.+?^\}", text_of(ROOT / "README.md"), re.DOTALL | re.MULTILINE)
@@ -89,7 +89,7 @@ def test_the_readme_cites_the_paper_and_this_version_of_the_software_as_the_cita
     assert of_software["author"] == cited["authors"][0]["name"]
 
 
-def test_the_newest_entry_of_the_changelog_is_of_the_version_that_the_package_and_the_citation_have():
+def test_changelog_package_and_citation_are_of_one_version():
     (newest, *_) = re.findall(r"^## \[(.+?)\] - ", text_of(ROOT / "CHANGELOG.md"), re.MULTILINE)
     version = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]["version"]
     assert newest == version == yaml.safe_load(text_of(ROOT / "CITATION.cff"))["version"]

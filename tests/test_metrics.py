@@ -34,7 +34,7 @@ def test_the_metrics_from_compressed_matrices_are_those_of_their_definitions(dat
     assert metrics.paired_correlations(K)[0] == pytest.approx(paired)
 
 
-def test_the_canonical_correlations_agree_with_an_independent_library(data):
+def test_canonical_correlations_agree_with_scikit_learn(data):
     rows, S = data
     ours = metrics.canonical_correlations(S, SIZES)[:2]
     left, right = CCA(n_components=2, tol=1e-12, max_iter=10000).fit_transform(rows[:, :5], rows[:, 5:])
@@ -42,7 +42,7 @@ def test_the_canonical_correlations_agree_with_an_independent_library(data):
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
-def test_the_correlations_captured_are_cosines_between_the_spaces_of_the_projected_rows(data):
+def test_captured_correlations_are_cosines_between_the_projected_spaces(data):
     rows, S = data
     X = np.random.default_rng(1).standard_normal((3, 9, 2))
     found = metrics.tcc(metrics.cross_moments(X, S, SIZES))
@@ -52,13 +52,13 @@ def test_the_correlations_captured_are_cosines_between_the_spaces_of_the_project
 
 
 @pytest.mark.parametrize("block", [(0, 0), (1, 1), (0, 1)])
-def test_the_correlations_captured_are_nan_where_any_matrix_of_a_lane_is_not_finite(data, block):
+def test_captured_correlations_are_nan_where_a_lane_is_not_finite(data, block):
     K = metrics.cross_moments(np.random.default_rng(1).standard_normal((2, 9, 2)), data[1], SIZES)
     K[block][0, 0, 0] = np.nan
     np.testing.assert_array_equal(np.isnan(metrics.tcc(K)), [True, False])
 
 
-def test_canonical_correlations_leave_out_directions_below_the_relative_tolerance(data):
+def test_canonical_correlations_leave_out_directions_below_the_tolerance(data):
     S = data[1].copy()
     scale = np.ones(9)
     scale[0] = 1e-4  # its variance is near 1e-8 of the others'
@@ -101,7 +101,7 @@ def test_a_tracker_with_an_error_leaves_the_feasibility_at_that_error(data):
     assert left == pytest.approx(np.linalg.norm(half @ error[0] @ half), rel=0.05)
 
 
-def test_a_tracker_that_is_not_positive_definite_gives_no_post_processing_and_says_so():
+def test_an_indefinite_tracker_gives_no_post_processing_and_says_so():
     N, defined = metrics.orthogonalise(np.stack([np.eye(2), np.diag([1.0, -1])]))
     assert list(defined) == [True, False]
     assert np.isnan(N[1]).all() and not np.isnan(N[0]).any()
@@ -118,7 +118,7 @@ def test_a_diverged_lane_gives_nan_and_leaves_the_others_alone(data, numpy_raise
         np.testing.assert_array_equal(np.isfinite(metrics.feasibility(measured)), [True, False, False, False])
 
 
-def test_the_generalised_eigenvalues_of_three_views_agree_with_an_independent_library(data):
+def test_generalised_eigenvalues_of_three_views_agree_with_scipy(data):
     _, S = data
     sizes = (3, 4, 2)
     M = GCCA(S, sizes, Identity()).M
@@ -178,7 +178,7 @@ def test_the_minimiser_is_feasible_and_attains_the_bound_of_the_identity_merit(s
         np.testing.assert_allclose(metrics.objective(K, Identity(), c), -values[:p].sum(), rtol=1e-10, atol=1e-12)
 
 
-def test_the_spectral_violation_is_the_largest_eigenvalue_and_nan_where_a_lane_is():
+def test_the_spectral_violation_is_the_largest_eigenvalue():
     C = np.stack([np.diag([1.5, 0.2, 1.0]), np.diag([np.nan, 1, 1]), np.eye(3)])
     K = (C / 2)[None, None].repeat(2, 0).repeat(2, 1)
     np.testing.assert_allclose(metrics.spectral_feasibility(K), [0.8, np.nan, 0.0], atol=1e-15)

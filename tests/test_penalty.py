@@ -57,7 +57,7 @@ def test_the_direction_is_the_derivative_of_the_surrogate_through_both_arguments
     assert taylor_slope(along, 2) > 1.9
 
 
-def test_at_feasible_points_the_gradient_of_h_is_the_lagrangian_gradient_for_every_beta(penalty):
+def test_at_feasible_points_the_gradient_of_h_is_the_lagrangian_one(penalty):
     X = feasible(penalty.M)
     for beta in (1e-3, 1.0, 1e3):
         h = Penalty(penalty.problem, penalty.M, beta)

@@ -18,7 +18,7 @@ def stored(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_has_been_run_draws_inside_ends_with_a_check_and_keeps_no_trace_of_the_machine(name):
+def test_a_notebook_has_been_run_ends_with_a_check_and_keeps_no_trace_of_the_machine(name):
     cells = stored(name)
     outputs = [out for cell in cells for out in cell.outputs]
     assert all(cell.execution_count for cell in cells)

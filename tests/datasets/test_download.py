@@ -35,7 +35,7 @@ def failed(*sources):
     return str(caught.value)
 
 
-def test_a_file_is_fetched_into_a_folder_that_is_made_and_used_again_without_asking(serve, folder):
+def test_a_file_is_fetched_into_a_new_folder_once(serve, folder):
     path = obtain("x", SHA, [http(serve(gzip.compress(GOOD)), gzip.decompress)])
     assert path == folder / "x" and path.read_bytes() == GOOD
     assert obtain("x", MD5, [NEVER]) == path and os.listdir(folder) == ["x"]
@@ -120,7 +120,7 @@ def test_when_all_fails_one_error_lists_each_reason_and_what_to_place_where(fold
 
 
 @pytest.mark.parametrize("kind", ["in the way", "read-only", "unreadable"])
-def test_a_folder_that_takes_no_file_or_a_file_that_cannot_be_read_is_told_before_a_fetch(tmp_path, monkeypatch, kind):
+def test_a_place_that_takes_or_gives_no_file_is_told_before_a_fetch(tmp_path, monkeypatch, kind):
     folder = {"in the way": tmp_path / "file" / "raw", "read-only": tmp_path / "raw", "unreadable": tmp_path}[kind]
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "raw").mkdir(mode=0o555)
@@ -143,7 +143,7 @@ def test_progress_is_a_few_whole_lines_on_stderr(serve, folder, capfd, monkeypat
     assert err.count(f" of {length or '?'} bytes\n") >= 3
 
 
-def test_the_data_folder_is_the_one_in_the_environment_or_in_the_repository_or_the_users_cache(tmp_path, monkeypatch):
+def test_the_data_folder_is_the_environments_the_repositorys_or_the_users_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("CDFSG_DATA_DIR", "~/mine")
     assert data_dir() == tmp_path / "mine"

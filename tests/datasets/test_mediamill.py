@@ -233,7 +233,7 @@ def test_a_number_of_rows_or_of_labels_that_is_not_mediamills_is_refused(rows, t
 # --- derived data ---
 
 
-def test_a_discretised_file_with_packed_labels_is_derived_and_its_levels_become_scores(rows, tmp_path, monkeypatch):
+def test_a_discretised_file_is_derived_and_its_levels_become_scores(rows, tmp_path, monkeypatch):
     levels = np.random.default_rng(1).integers(1, 4, (ROWS - 9, 120), dtype=np.uint8)
     packed = np.packbits(rows[1][: ROWS - 9], axis=1)
     np.savez(tmp_path / "x.npz", features=levels, labels=packed, n_labels=101)

@@ -103,7 +103,7 @@ def test_a_malformed_row_is_refused_with_the_name_of_the_file(small, name, row):
                          ("@data", "@date"), ("@relation", "relation"))),
     ],
 )  # fmt: skip
-def test_a_file_that_is_cut_off_too_long_no_text_or_of_other_columns_is_refused_by_its_name(small, name, content):
+def test_a_file_that_is_no_such_table_is_refused_by_its_name(small, name, content):
     with pytest.raises(ValueError, match=rf"^{name}: .*get it anew"):
         read_text(name, content)
 

@@ -211,7 +211,7 @@ def test_a_file_of_something_else_is_refused(published, content, found):
         load_nmnist()
 
 
-def test_the_published_files_are_read_from_anywhere_and_not_by_a_neighbour_of_the_reader(published, tmp_path):
+def test_neighbours_of_the_reader_are_not_taken_for_other_modules(published, tmp_path):
     package = tmp_path / "a folder"
     shutil.copytree(Path(nmnist.__file__).parents[1], package / "cdfsg", ignore=shutil.ignore_patterns("__pycache__"))
     (package / "cdfsg" / "datasets" / "scipy.py").write_text("raise ImportError('not the one that is meant')")

@@ -71,7 +71,7 @@ def failed(*arguments, **options):
 
 @KINDS
 @pytest.mark.parametrize("place", ["store", "index"])
-def test_a_file_is_taken_out_of_an_archive_of_a_folder_or_an_index_that_pip_is_told(request, filename, place):
+def test_a_file_is_taken_out_of_an_archive_where_pip_is_told_to_look(request, filename, place):
     request.getfixturevalue(place)
     assert obtain("x", MD5, [source(filename)]).read_bytes() == GOOD
 

@@ -28,7 +28,7 @@ def test_without_exact_the_correlations_are_those_asked_for_up_to_sampling_error
     assert abs(found - [0.8, 0.3, 0]).max() > 1e-6
 
 
-def test_every_pair_of_more_than_two_views_has_the_correlations_asked_for_in_order():
+def test_every_pair_of_three_views_has_the_correlations_asked_for_in_order():
     views = make_views(200, (3, 4, 5), (0.9, 0.4), 1, exact=True)
     for one, two in ((0, 1), (0, 2), (1, 2)):
         np.testing.assert_allclose(canonical_correlations(views, one, two)[:3], [0.9, 0.4, 0], atol=1e-12)

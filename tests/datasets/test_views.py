@@ -77,7 +77,7 @@ def test_without_a_seed_the_rows_of_a_batch_lie_at_a_stride_in_the_file():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_and_batches_are_contiguous_arrays_of_the_type_asked_for_and_can_be_changed(dtype):
+def test_rows_and_batches_are_new_contiguous_arrays_of_the_type_asked_for(dtype):
     views = pixels()
     for array in (views.rows([3, 1], dtype), next(views.batches(2, 0, dtype))):
         assert array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable

@@ -20,7 +20,7 @@ def folders(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_records_are_published_with_an_index_and_the_curves_and_times_in_files_of_their_own(folders):
+def test_records_are_published_with_index_curves_and_times_in_files_of_their_own(folders):
     runs = fake(*TINY.jobs())
     archive.publish(TINY, {"": runs})
     assert sorted(path.name for path in (folders / "quick" / "records").glob("*.csv")) == [

@@ -6,7 +6,7 @@ from cdfsg.datasets import load
 from cdfsg.paper import exact
 
 
-def test_the_exact_solution_of_a_data_set_is_feasible_and_captures_all_correlations():
+def test_the_exact_solution_is_feasible_and_captures_all_correlations():
     table = exact.solve("digits", (2, 4)).set_index("p")
     values = metrics.generalised_eigenvalues(load("digits").covariance, load("digits").sizes)
     for p in (2, 4):

@@ -30,7 +30,7 @@ def jobs_of(experiment):
     return experiment.jobs(Plan(selected(experiment)))
 
 
-def test_the_grid_is_the_eighteen_points_of_the_paper_and_competitors_have_as_many():
+def test_the_grid_has_the_papers_eighteen_points_and_competitors_as_many():
     s1, s2 = (1 / 2, 1 / 4, 1 / 8), (0.1, 0.01, 0.001, 0.5, 0.05, 0.005)
     assert len(GRID) == 18 and set(GRID) == {(a, b) for a in s1 for b in s2}
     assert entry_of("CDFSG").grid == entry_of("CDFSG-Ada").grid == GRID
@@ -44,7 +44,7 @@ def test_the_parameters_of_the_protocol_reach_every_job(experiment):
         assert replace(job.protocol, share=own.share, constants=own.constants) == own and own.beta == 0.1
 
 
-def test_each_of_ten_reported_runs_has_an_initial_point_and_a_data_order_of_its_own():
+def test_each_of_ten_reported_runs_has_a_start_and_an_order_of_its_own():
     for experiment in EXPERIMENTS.values():
         for job in (job for job in jobs_of(experiment) if job.role == "reported"):
             orders, starts = map(set, zip(*job.seeds, strict=True))
@@ -61,7 +61,7 @@ def test_no_tuning_run_shares_a_seed_with_a_run_that_is_shown(experiment):
     assert seeds(True) and not seeds(True) & seeds(False)
 
 
-def test_every_solver_is_tuned_on_its_grid_and_competitors_are_shown_at_given_settings(experiment):
+def test_every_solver_is_tuned_on_its_grid(experiment):
     tuned = [job for job in experiment.jobs() if job.role == "tuning"]
     assert {job.solver for job in tuned} == set(experiment.solvers)
     assert all(job.settings == entry_of(job.solver).grid for job in tuned)
@@ -75,7 +75,7 @@ def test_every_solver_is_tuned_on_its_grid_and_competitors_are_shown_at_given_se
         (DOUBLED, {"fixed": (0.01, 2.0), "unit": (0.01 / 16, 8.0)}),
     ],
 )
-def test_a_given_setting_that_equals_another_on_data_of_this_scale_is_not_run_twice(experiment, landing):
+def test_a_given_setting_that_equals_another_at_this_scale_is_not_run_twice(experiment, landing):
     shown = [job for job in experiment.jobs() if job.role == "reported" and (job.batch_size, job.p) == (20, 2)]
     assert {job.variant: job.settings for job in shown if job.solver == "Landing"} == {
         name: (setting,) for name, setting in landing.items()
@@ -102,7 +102,7 @@ def waiting(experiment, plan):
     return [job for job in experiment.jobs(plan) if job not in set(experiment.jobs())]
 
 
-def test_jobs_that_wait_for_the_selection_run_at_the_selected_settings_and_only_there(experiment):
+def test_jobs_that_wait_for_the_selection_run_at_the_selected_settings_alone(experiment):
     chosen = selected(experiment)
     found = waiting(experiment, Plan(chosen))
     assert all(job.settings == (chosen[job.batch_size, job.p, job.solver],) for job in found)
@@ -124,7 +124,7 @@ def test_without_a_selected_setting_a_place_has_the_given_settings_alone(experim
     assert {j.role for j in found if j.solver == "CDFSG-Ada"} == {"reported", "trace"}
 
 
-def test_points_near_a_printed_row_have_their_ten_runs_beside_the_selected_one_and_nothing_else(experiment):
+def test_points_near_a_printed_row_have_ten_runs_and_nothing_else(experiment):
     place = (experiment.trace_batch_size, experiment.ps[0], "CDFSG")
     near = (GRID[3], GRID[4])
     for chosen, expected in (({place: GRID[4]}, [(GRID[4],), (GRID[3],)]), ({}, [near])):
@@ -134,7 +134,7 @@ def test_points_near_a_printed_row_have_their_ten_runs_beside_the_selected_one_a
         assert selected_alone == ({(GRID[4],)} if chosen else set())
 
 
-def test_curves_under_every_penalty_parameter_are_at_the_settings_selected_for_the_papers():
+def test_curves_under_every_beta_are_at_the_settings_selected_for_the_papers():
     chosen = selected(QUICK)
     found = QUICK.jobs(Plan(chosen), "betas")
     assert {(j.protocol.beta, j.solver) for j in found} == {(beta, s) for beta in QUICK.betas for s in OURS}
@@ -148,7 +148,7 @@ def test_an_experiment_is_found_by_data_set_merit_and_profile():
 
 @pytest.mark.parametrize("start, share", [("joint", None), ("views", 1 / 2)])
 @pytest.mark.parametrize("scale", [1.0, 2.0])
-def test_a_feasible_start_satisfies_the_constraint_on_all_data_and_a_start_by_views_in_each_alike(start, share, scale):
+def test_a_start_is_feasible_on_all_data_and_a_start_by_views_in_each_alike(start, share, scale):
     job = replace(JOB, p=3, protocol=Protocol(start=start, scales=(("digits", scale),), centred=False))
     X = initial_point(job, make_solver("CDFSG", job.protocol), 1)[0]
     views = load("digits").with_centring(False)

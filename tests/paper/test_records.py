@@ -67,7 +67,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_record_that_another_program_wrote_wrongly_is_refused_by_its_name_with_the_way_out(tmp_path, damage):
+def test_a_record_that_is_written_wrongly_is_refused_with_the_way_out(tmp_path, damage):
     path = tmp_path / "3399eef7ff119b4c.csv"
     records.write(fake(JOB), path)
     write_sealed(path, DAMAGES[damage](read_sealed(path)))
@@ -88,7 +88,7 @@ def test_the_key_is_of_every_field_of_a_job_and_of_its_code_and_data(monkeypatch
     assert len(set(keys)) == len(keys) and all(len(key) == 16 and int(key, 16) >= 0 for key in keys)
 
 
-def test_a_record_without_the_settings_of_a_later_solver_is_read_and_one_with_other_metrics_is_not(tmp_path):
+def test_a_record_may_lack_the_settings_of_a_later_solver_but_no_metric(tmp_path):
     frame = fake(JOB)
     path = tmp_path / "record.csv"
     write_sealed(path, frame.drop(columns=["eta_q", "eta_t"]).to_csv(index=False))  # which are empty for this solver

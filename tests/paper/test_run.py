@@ -59,7 +59,7 @@ def test_a_job_gives_one_row_per_run_and_setting_with_what_identifies_it():
 
 
 @pytest.mark.parametrize("solver, setting", [("CDFSG", (0.5, 50.0)), ("Landing", (50.0, 2.0))])
-def test_a_run_that_diverges_says_so_has_no_metrics_and_does_not_touch_its_neighbours(solver, setting, numpy_raises):
+def test_a_run_that_diverges_has_no_metrics_and_leaves_its_neighbours_alone(solver, setting, numpy_raises):
     good = {"CDFSG": (0.5, 0.02), "Landing": (0.05, 1.0)}[solver]
     frame = compute(replace(JOB, solver=solver, seeds=((1, 1),), settings=(setting, good)))
     assert list(frame["status"]) == ["diverged", "done"]
@@ -68,21 +68,21 @@ def test_a_run_that_diverges_says_so_has_no_metrics_and_does_not_touch_its_neigh
     assert metrics.iloc[0].isna().all() and metrics.iloc[1].notna().all()
 
 
-def test_a_run_that_overflows_in_its_last_step_has_diverged_though_it_was_never_stopped(numpy_raises):
+def test_a_run_that_overflows_in_its_last_step_has_diverged(numpy_raises):
     settings = ((1e38, 1e3), (0.05, 1.0))  # X becomes infinite in single precision
     frame = compute(replace(JOB, solver="Landing", batch_size=1797, seeds=((1, 1),), settings=settings))
     assert list(frame["status"]) == ["diverged", "done"] and set(frame["stopped_at"]) == {-1}
     assert frame.loc[0, "pcc":"fval_orth"].isna().all() and frame.loc[1, "pcc":"fval_orth"].notna().all()
 
 
-def test_a_run_that_ends_too_far_from_the_constraint_has_diverged_though_it_was_never_stopped(monkeypatch):
+def test_a_run_that_ends_too_far_from_the_constraint_has_diverged(monkeypatch):
     monkeypatch.setattr("cdfsg.paper.compute.DIVERGED_FEA", 0.0)
     frame = compute(JOB)
     assert set(frame["status"]) == {"diverged"} and set(frame["stopped_at"]) == {-1}
     assert frame.loc[:, "pcc":"fval_orth"].isna().all(axis=None)
 
 
-def test_only_what_is_missing_is_computed_and_the_records_are_in_the_order_asked_for(tmp_path, computed, capfd):
+def test_only_what_is_missing_is_computed_and_records_keep_the_order_asked_for(tmp_path, computed, capfd):
     first = run_jobs(JOBS[:2], tmp_path, 1)
     assert set(computed) == set(JOBS[:2])
     capfd.readouterr()

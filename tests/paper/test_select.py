@@ -38,7 +38,7 @@ def test_each_rule_picks_its_point_of_a_grid_of_three(rule, picked):
         assert chosen[20, 2, "CDFSG"] == GRID[picked]
 
 
-def test_the_rules_that_are_tested_are_all_and_one_point_for_several_places_leaves_out_where_it_diverges():
+def test_one_point_for_several_places_leaves_out_where_it_diverges():
     assert len(RULES) == 7
     runs = pd.concat([cells(quality=[0.9, 0.1, 0.1], fea=0.0), cells(replace(TUNING, batch_size=20))])
     runs = runs.reset_index(drop=True)
@@ -57,7 +57,7 @@ def test_a_setting_with_one_diverged_run_is_out():
     assert select(runs) == {KEY: (0.25, 0.01)}
 
 
-def test_a_setting_with_one_run_of_feasibility_above_one_is_out_and_exactly_one_is_in():
+def test_a_setting_with_one_run_of_fea_above_one_is_out_and_at_one_is_in():
     first_run, second_run = [1.001, 0.1, 0.1], [0.0, 0.1, 0.1]
     assert select(cells(quality=[0.99, 0.4, 0.3], fea=first_run + second_run)) == {KEY: (0.25, 0.01)}
     first_run[0] = 1.0

@@ -88,7 +88,7 @@ def calm(name):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_a_run_over_calm_data_multiplies_a_difference_of_the_starts_by_less_than_a_thousand(name):
+def test_a_run_over_calm_data_multiplies_a_difference_by_less_than_a_thousand(name):
     """This is the condition number of a whole run; times the rounding of double precision it is far below 1e-8."""
     start = calm(name)["X0"]
     moved = start + 1e-9 * np.random.default_rng(0).uniform(-1, 1, start.shape)
@@ -174,7 +174,7 @@ def test_a_callback_sees_the_numbers_of_the_lanes_that_still_run():
 
 
 @pytest.mark.parametrize("kind", [CDFSG, CDFSGAda])
-def test_the_tracker_follows_the_constraint_and_post_processing_is_feasible_to_its_error(kind):
+def test_the_tracker_follows_the_constraint_and_post_processing_is_as_feasible(kind):
     outcome = go(kind.name, lanes=2)
     _, K = captured(outcome)
     C = metrics.constraint(K)
@@ -185,7 +185,7 @@ def test_the_tracker_follows_the_constraint_and_post_processing_is_feasible_to_i
     assert (after <= error / smallest * (1 + 1e-9)).all()
 
 
-def test_the_sampled_direction_on_all_rows_is_w_and_with_the_exact_tracker_the_gradient_of_h():
+def test_the_direction_on_all_rows_is_w_and_at_the_exact_tracker_the_gradient_of_h():
     views = load("digits")
     rows = views.rows(np.arange(views.n_samples), np.float64)
     for merit in (Identity(), Huber(0.1)):

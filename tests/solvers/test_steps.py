@@ -180,7 +180,7 @@ def test_columns_of_length_one_are_left_as_they_are():
     np.testing.assert_array_equal(normalise_tall_columns(A), A)
 
 
-def test_a_lane_that_is_not_finite_or_singular_gives_nan_in_qf_and_the_others_their_factor(rng, numpy_raises):
+def test_a_lane_that_is_not_finite_or_singular_has_nan_as_q_factor(rng, numpy_raises):
     A = rng.standard_normal((4, N, P))
     A[0, 0, 0] = np.nan
     A[1, :2, :2] = [[np.inf, np.inf], [np.inf, -np.inf]]  # inf - inf in A'A, so that every processor has to say so
@@ -233,14 +233,14 @@ def test_a_block_that_is_not_finite_has_no_inverse(singular, numpy_raises):
     assert np.isnan(inverses(singular, np.full((2, 2), np.nan))[1]).all()
 
 
-def test_a_ridge_regularises_every_block_by_a_thousandth_of_its_mean_squared_singular_value():
+def test_a_ridge_is_a_thousandth_of_a_blocks_mean_squared_singular_value():
     for block, found in zip((REGULAR[0], SINGULAR, REGULAR[1]), inverses("ridge", SINGULAR), strict=True):
         left, values, right = np.linalg.svd(block)
         expected = right.T @ np.diag(values / (values**2 + 1e-3 * (values**2).mean())) @ left.T
         np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
-def test_rsg_plus_passes_equal_rows_by_a_pseudo_inverse_and_stops_there_by_an_inverse():
+def test_rsg_plus_passes_equal_rows_by_a_pseudo_inverse_and_not_by_an_inverse():
     rows = np.tile(np.random.default_rng(0).standard_normal((50, 8)), (2, 1))  # at a stride, each minibatch is a pair
     views = Views("pairs", rows, (4, 4), 1.0, centred=True, provenance=Provenance("here", "none:", "synthetic"))
     X0 = initial_points(RSGPlus(), 8, 2, (1,))

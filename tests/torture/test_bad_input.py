@@ -51,13 +51,13 @@ def recorded():
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_refused_with_the_text_on_record_that_names_the_argument_and_the_remedy(name):
+def test_bad_input_is_refused_with_the_text_on_record(name):
     text, (_, *names) = told(name), BAD[name]
     assert not [word for word in names if word not in text] and REMEDY.search(text), text
     assert text == recorded().get(name), "if the change is meant: python -m tests.torture.test_bad_input"
 
 
-def test_the_record_has_no_text_of_a_case_that_is_no_more_and_there_are_enough_cases():
+def test_the_record_has_the_texts_of_all_cases_and_of_no_other():
     assert set(recorded()) == set(BAD) and len(BAD) >= 300
 
 

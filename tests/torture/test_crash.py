@@ -86,13 +86,13 @@ def test_a_kill_of_the_command_alone_changes_no_record_though_its_workers_live_o
 
 @pytest.mark.case("concurrency: two commands at once in a checkout")
 @pytest.mark.parametrize("second", ["quick", pytest.param("verdict", marks=pytest.mark.torture)])
-def test_a_second_command_is_refused_with_the_name_of_the_first_whose_records_are_whole(tmp_path, second):
+def test_a_second_command_is_refused_with_the_name_of_the_first(tmp_path, second):
     do("race", tmp_path, second)
     assert not differences(contents(tmp_path / "0"), contents(tmp_path / "1"))
 
 
 @pytest.mark.case("kills: downloads at once, one killed")
-def test_downloads_of_one_file_at_once_all_succeed_and_remove_what_a_killed_one_left(tmp_path, tally):
+def test_downloads_at_once_all_succeed_and_remove_what_a_killed_one_left(tmp_path, tally):
     for status in do("downloads", tmp_path, 4).split():
         tally(status == "0")
     assert os.listdir(tmp_path) == ["x"]
@@ -134,7 +134,7 @@ def gone_soon(cache, seconds=20):
 
 @pytest.mark.torture
 @pytest.mark.case("kills: at random moments, notebooks included")
-def test_a_kill_while_notebooks_are_executed_leaves_them_whole_and_no_kernel_behind(tmp_path, tally):
+def test_a_kill_while_notebooks_run_leaves_them_whole_and_no_kernel_behind(tmp_path, tally):
     whole, killed = tmp_path / "0", tmp_path / "1"
     began = time.monotonic()
     assert quick(whole) == 0

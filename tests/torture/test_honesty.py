@@ -124,7 +124,7 @@ def test_a_planted_fault_is_noticed(copy, changed, name):
 
 
 @pytest.mark.parametrize("turn", range(3), ids=["runs", "curves", "betas"])
-def test_a_published_number_that_is_wrong_by_a_thousandth_fails_where_the_sample_has_it(copy, changed, turn):
+def test_a_published_number_off_by_a_thousandth_fails_where_the_sample_has_it(copy, changed, turn):
     """For each of the files in turn, the first day whose run ended well and takes but seconds."""
     experiment = EXPERIMENTS["ta:pcctimemn"]
     published = archive.runs_of(experiment)

@@ -247,7 +247,7 @@ def stored_as(dtype, cell):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float32, np.float64, np.int64])
 @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.dataset == "digits"], ids=str)
-def test_whole_numbers_stored_in_any_type_give_the_same_numbers_bit_by_bit_in_double_precision(cell, kind, whole):
+def test_whole_numbers_stored_in_any_type_give_the_same_numbers_bit_by_bit(cell, kind, whole):
     np.testing.assert_array_equal(block(cell, views=stored_as(kind, cell)).X, whole(cell).X)
 
 

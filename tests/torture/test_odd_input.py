@@ -53,25 +53,25 @@ SIZES = {"p = n": ((4, 3), 7), "p above n_i": ((4, 3), 5), "one column per view"
 
 @pytest.mark.parametrize("name", JOINT)
 @pytest.mark.parametrize("case", SIZES)
-def test_as_many_columns_as_rows_and_views_of_one_column_give_the_numbers_of_the_plain_formulas(name, case):
+def test_extreme_widths_give_the_numbers_of_the_plain_formulas(name, case):
     sizes, p = SIZES[case]
     agrees(name, make_views(60, sizes, (0.7,), seed=2), p)
 
 
 @pytest.mark.parametrize("name", JOINT)
 @pytest.mark.parametrize("batch_size", [1, 59, 60], ids=["one row", "all but one", "all rows"])
-def test_batches_of_one_row_and_of_all_give_the_numbers_of_the_plain_formulas(name, batch_size):
+def test_batches_of_one_row_and_of_all_give_those_of_the_plain_formulas(name, batch_size):
     step = {"CDFSG": {"s2": 0.01}, "Landing": {"eta": 0.002}}.get(name, {})
     assert agrees(name, small(), 2, batch_size, **step).steps == 60 // batch_size
 
 
 @pytest.mark.parametrize("b", [1.0, 1.5])
-def test_a_tracker_with_b_of_one_and_above_gives_the_numbers_of_the_plain_formulas(b):
+def test_b_of_one_and_above_gives_the_numbers_of_the_plain_formulas(b):
     agrees("CDFSG", small(), 2, s1=0.05 / b, s2=0.05)
 
 
 @pytest.mark.parametrize("name", JOINT)
-def test_constant_columns_keep_their_start_and_the_others_get_the_numbers_that_they_get_alone(name):
+def test_constant_columns_keep_their_start_and_do_not_touch_the_others(name):
     data = small()
     wide = np.insert(data.data, [0, 2, 7], [3.0, -1e6, 0.0], axis=1)
     kept = np.array([1, 2, 4, 5, 6, 7, 8])
@@ -97,7 +97,7 @@ def test_data_that_are_constant_altogether_move_nothing_and_have_no_correlation(
     np.testing.assert_array_equal(metrics.canonical_correlations(data.covariance, data.sizes), 0)
 
 
-def test_one_column_per_view_has_the_correlation_of_two_columns_and_the_same_data_twice_have_one():
+def test_two_columns_have_their_correlation_and_the_same_data_twice_have_one():
     x, y = np.random.default_rng(0).normal(size=(2, 50))
     data = views(np.stack([x, y + 0.3 * x], axis=1), (1, 1))
     expected = abs(np.corrcoef(data.data.T)[0, 1])
@@ -112,7 +112,7 @@ KINDS = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", ">f8", ">u2
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_type_overflows_and_all_give_the_numbers_of_their_copy_in_double_precision(kind):
+def test_every_type_gives_the_numbers_of_its_copy_in_double_precision(kind):
     kind = np.dtype(kind)
     rng = np.random.default_rng(0)
     if kind.kind == "f":
@@ -145,13 +145,13 @@ def test_any_layout_in_memory_gives_the_numbers_of_a_plain_copy(layout):
 
 
 @pytest.mark.parametrize("name", JOINT)
-def test_finite_numbers_whose_squares_are_not_are_reported_as_diverged_and_nothing_warns(name):
+def test_finite_numbers_whose_squares_are_not_have_diverged_without_a_warning(name):
     data = views(np.random.default_rng(0).normal(size=(60, 4)) * 1e200)
     lane = go(name, data)
     assert lane.stopped_at[0] > 0 and np.isnan(lane.X).all()
 
 
-def test_a_score_of_rows_far_from_the_mean_loses_no_digits_and_constant_rows_have_none():
+def test_a_score_far_from_the_mean_loses_no_digits_and_constant_rows_have_none():
     left, right = noise(4), noise(4)[:, :3] + noise(3)
     model = fit([left, right], n_components=2)
     # 1e-6: the mean of 1e9 leaves seven digits of the data.
@@ -162,7 +162,7 @@ def test_a_score_of_rows_far_from_the_mean_loses_no_digits_and_constant_rows_hav
 
 @pytest.mark.filterwarnings("ignore:not converged")  # three passes are nine steps
 @pytest.mark.parametrize("third", [0, 1], ids=["a copy", "a constant"])
-def test_components_beyond_the_rank_of_a_view_lie_in_the_other_one_and_have_no_correlation(third):
+def test_components_beyond_the_rank_of_a_view_have_no_correlation(third):
     left, two = noise(4), noise(4)[:, :2] + noise(2)
     right = np.column_stack([two, [two[:, 0], np.ones(60)][third]])
     model = fit([left, right], n_components=3, n_epochs=3)

@@ -87,7 +87,7 @@ def stepped(solver, m, n, batch_size, p, watch=lambda problem: problem):
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_real_step_multiplies_as_often_as_is_stated_and_asks_each_oracle_as_often(name):
+def test_a_step_multiplies_and_asks_each_oracle_as_often_as_is_stated(name):
     _, problem = stepped(FORMS[name](), **SIZES, watch=Watched)
     assert Counted.total == sum(cost.evaluate(formula, **SIZES) for formula in STEP[name])
     asked = [problem.calls[oracle] for oracle in ("constraint", "raw_gradient", "constraint_factor")]

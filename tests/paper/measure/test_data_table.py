@@ -70,7 +70,7 @@ def test_spectra_start_at_one_and_hold_the_correlations():
     assert all((np.diff(line) <= 0).all() for line in lines.values())
 
 
-def test_the_denominator_falls_as_more_is_truncated_or_a_ridge_is_added_and_needs_two_views():
+def test_the_denominator_falls_as_a_ridge_is_added_and_needs_two_views():
     views = make_views(2000, (12, 10), (0.9, 0.8, 0.6), seed=2)
     table = data_table.denominators(views, views.covariance).set_index(["treatment", "p"])["value"]
     exact = metrics.canonical_correlations(views.covariance, views.sizes)[:5].sum()

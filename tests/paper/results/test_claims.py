@@ -50,7 +50,7 @@ def shown_by(name, claim, runs):
 
 
 @pytest.mark.parametrize("test, quantity, value", [("more_accurate", "pcc", 0.4), ("more_feasible", "fea", 0.6)])
-def test_a_comparison_fails_in_the_place_where_the_competitor_is_as_good_or_better(runs, test, quantity, value):
+def test_a_comparison_fails_where_the_competitor_is_as_good_or_better(runs, test, quantity, value):
     found = shown_by(test, AGAINST, runs)
     assert len(found) == 4 * 2 * 2 and not failing(found) and all(clear for *_, clear in found)
     runs.loc[at(runs, **OWN), quantity] = value
@@ -83,7 +83,7 @@ def test_a_place_where_one_side_has_no_number_is_no_case(runs):
     assert without(found) == here and not failing(found) and len(found) == 16
 
 
-def test_a_place_without_an_eligible_grid_point_of_ours_is_no_case_and_breaks_the_robustness(runs):
+def test_a_place_without_an_eligible_point_is_no_case_and_breaks_the_robustness(runs):
     runs = runs[~at(runs, batch_size=100, p=10, role="tuning", solver="CDFSG")]  # nothing to select from
     here = "mnist-identity, l = 100, p = 10, CDFSG"
     runs["fea_post"] = 0.05
@@ -120,7 +120,7 @@ def test_a_batch_size_that_loses_much_or_diverges_breaks_the_robustness(runs, wo
     assert failing(shown_by("robust_to_batch_size", claim, runs)) == ["mnist-identity, p = 10, CDFSG"]
 
 
-def test_landing_fails_at_a_small_batch_size_where_a_run_diverges_and_is_poor_where_it_is_less_accurate(runs):
+def test_landing_fails_where_a_run_diverges_and_is_poor_where_it_is_less_accurate(runs):
     claim = {"against": ["Landing authors"], "sizes": [20, 50]}
     landing = {"solver": "Landing", "variant": "authors", "p": 5, "role": "reported"}
     runs.loc[at(runs, solver="Landing", variant="authors", role="reported"), "pcc"] = 0.5
@@ -139,7 +139,7 @@ def test_consistency_over_beta_is_measured_from_the_papers_beta(runs, curves):
     assert failing(shown_by("robust_to_beta", claim, runs)) == ["mnist-identity, CDFSG, beta = 10"]
 
 
-def test_a_curve_is_sooner_if_it_reaches_the_others_end_and_comes_near_if_its_end_is(monkeypatch, runs):
+def test_a_curve_is_sooner_if_it_reaches_the_others_end_and_near_if_its_end_is(monkeypatch, runs):
     traces = runs[runs["role"] == "trace"]
     middle = [traces.assign(samples=samples, quality=0.1, fea=fea) for samples, fea in ((0, 9.0), (100, 0.2))]
     together = pd.concat([runs, *middle], ignore_index=True)
@@ -173,7 +173,7 @@ def test_a_claim_is_counted_in_the_papers_printed_numbers_by_the_same_test():
     assert (row["accuracy"], row["fea"]) == (0.93, 0.2)
 
 
-def test_every_claim_names_a_test_that_finds_instances_in_our_numbers_and_where_printed_in_the_papers(runs):
+def test_every_claim_has_instances_in_our_numbers_and_where_printed_in_the_papers(runs):
     table, known = claims.ledger(), {claim["id"]: claim for claim in claims.load_claims()}
     assert list(table["claim"]) == list(known) and table["says"].str.endswith(".").all()
     assert (table["of"] > 0).all() and set(table["who"]) == {"paper", "ours"}

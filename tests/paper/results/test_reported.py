@@ -31,7 +31,7 @@ def test_the_cells_are_those_of_the_file_with_nothing_lost_or_changed(raw):
             assert list(cells[name]) == [int(value) for value in mine[name]]
 
 
-def test_the_cells_of_an_experiment_are_its_data_its_merit_its_sizes_and_its_solvers():
+def test_the_cells_of_an_experiment_are_of_its_data_merit_sizes_and_solvers():
     for table, experiment in EXPERIMENTS.items():
         cells = load_table(table)
         assert experiment.table == table
@@ -40,7 +40,7 @@ def test_the_cells_of_an_experiment_are_its_data_its_merit_its_sizes_and_its_sol
         assert set(cells["solver"]) == set(experiment.solvers)
 
 
-def test_every_quantity_that_the_tables_print_has_a_heading_and_a_tolerance_with_its_reason(raw):
+def test_every_printed_quantity_has_a_heading_and_a_tolerance_with_its_reason(raw):
     assert set(raw["quantity"]) <= set(QUANTITIES)
     for quantity in set(raw["quantity"]):
         tolerance = tolerance_of(quantity)

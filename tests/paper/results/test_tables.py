@@ -32,7 +32,7 @@ def test_the_selected_settings_are_listed_with_those_that_a_solver_has(runs):
     assert one(table, **(HERE | {"solver": "Landing"}))["eta"] == 0.1
 
 
-def test_the_trade_off_has_every_grid_point_with_one_selected_in_each_row_and_the_papers_beside(runs):
+def test_the_trade_off_has_every_grid_point_one_of_them_selected(runs):
     table = tables.trade_off(EXPERIMENT, runs)
     assert len(table) == 4 * 2 * 2 * 18
     assert (table.groupby(["batch_size", "p", "solver"])["selected"].sum() == 1).all()
@@ -70,7 +70,7 @@ def test_the_exact_solver_stands_among_the_times_of_the_merit_that_it_solves(run
 
 
 @pytest.mark.parametrize("make", [tables.trade_off, tables.landing_ways])
-def test_an_experiment_without_a_table_of_the_paper_has_nothing_beside_its_numbers(make):
+def test_an_experiment_without_a_printed_table_has_nothing_beside_its_numbers(make):
     table = make(TINY, runs_of(TINY))
     assert len(table) and table["reported_quality"].isna().all()
 
@@ -91,7 +91,7 @@ def test_h_is_unbounded_below_under_that_penalty_parameter_and_not_above_it(meri
     assert far[0.99] < -1e10 and far[1.01] > 1e10
 
 
-def test_runs_under_each_penalty_parameter_end_in_a_row_with_the_diverged_counted():
+def test_runs_under_each_beta_end_in_a_row_with_the_diverged_counted():
     jobs = QUICK.jobs(Plan({(20, 2, "CDFSG"): (0.5, 0.1)}), "betas")
     assert [job.protocol.beta for job in jobs] == list(QUICK.betas)
     frames = [fake(job, beta=job.protocol.beta, quality=0.5 + job.protocol.beta, fea=job.protocol.beta) for job in jobs]

@@ -91,7 +91,7 @@ def rows(reported, reproduced=None):
                         tolerance=0.05, verdict="match")  # fmt: skip
 
 
-def test_rows_that_are_all_equal_match_as_often_by_chance_and_rows_far_apart_match_one_in_eight():
+def test_equal_rows_always_match_by_chance_and_rows_far_apart_one_in_eight():
     assert chance(rows([0.1] * 8)) == (8, 8)
     mean, most = chance(rows(np.arange(8.0)))
     assert mean / 8 == pytest.approx(1 / 8, abs=0.02) and most < 8
@@ -152,7 +152,7 @@ def test_every_printed_number_has_one_verdict(complete):
     assert set(table[~table["solver"].isin(OURS)]["verdict"]).isdisjoint({"better", "worse"})
 
 
-def test_the_number_beside_the_papers_is_the_mean_of_the_ten_runs_at_the_selected_setting(complete):
+def test_our_number_is_the_mean_of_the_ten_runs_at_the_selected_setting(complete):
     runs = complete.copy()
     mine = at(runs, role="reported", variant="grid", batch_size=20, p=5, solver="CDFSG", s1=CHOSEN[0], s2=CHOSEN[1])
     runs.loc[mine, "pcc"] = np.linspace(0.80, 0.89, 10)
@@ -202,7 +202,7 @@ def far(runs, numbers, where=CELL):
     return one(attainability(EXPERIMENT, runs), **ROW)
 
 
-def test_a_cell_with_the_printed_numbers_or_just_at_a_tolerance_is_found_with_its_distance(complete):
+def test_a_cell_with_the_printed_numbers_or_at_a_tolerance_is_found(complete):
     row = far(complete, targets())
     assert row["distance"] == pytest.approx(0, abs=1e-12) and row["attainable"]
     assert (row["s1"], row["s2"]) == (0.5, 0.05)
@@ -237,13 +237,13 @@ def test_a_tuning_run_attains_nothing_where_there_are_ten_runs(complete):
     assert not far(runs, {})["attainable"]
 
 
-def test_attainability_has_a_row_for_each_printed_row_of_the_two_solvers_of_the_paper(complete):
+def test_attainability_has_a_row_for_each_printed_row_of_the_papers_solvers(complete):
     table = attainability(EXPERIMENT, complete)
     assert list(table.columns) == [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable", "by_chance"]
     assert len(table) == 16 and set(table["solver"]) == {"CDFSG", "CDFSG-Ada"}
 
 
-def test_an_experiment_that_the_paper_does_not_have_has_no_verdicts_and_nothing_to_attain():
+def test_an_experiment_that_the_paper_does_not_have_has_no_verdicts():
     runs = fake(*TINY.jobs())
     assert verdicts(TINY, runs).empty and tuple(verdicts(TINY, runs).columns) == COLUMNS
     assert attainability(TINY, runs).empty
