@@ -9,12 +9,11 @@ from scipy.linalg import blas, eigh
 from cdfsg import metrics
 from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import Identity, Merit, largest_slope
-from cdfsg.streamed import Moments, ViewRows, dense
+from cdfsg.streamed import LEVEL, Moments, ViewRows, dense
 
 WIDEST = 4000  # columns in all up to which covariances are kept: 128 MB
 RESOLVED = 1e-10  # relative variance down to which one pass in double precision gives a direction to six digits
 LEAST = 1e-15  # relative variance that a second pass blows up to one
-ROUNDING = 1e-14  # deviation, relative to the mean, that is none
 CONSTANT = 1e-13  # deviation of a projection, relative to its largest value, that is none
 NO_ROWS = "the iterator gave no rows; if it was read before, make a new one"
 SETTLED = 1e-9  # relative gain of a step at which an ascent ends
@@ -28,9 +27,12 @@ class ExactSolver:
     first pass whitened: what its rounding hid is then known down to a relative deviation of about 1e-12.
     """
 
-    def __init__(self, sizes: tuple[int, ...], merit: Merit, n_components: int, center: bool) -> None:
+    def __init__(
+        self, sizes: tuple[int, ...], merit: Merit, n_components: int, center: bool, ridge: Array | None = None
+    ) -> None:
         self.sizes, self.merit, self.n_components, self.center = sizes, merit, n_components, center
         self.slices, n = view_slices(sizes), sum(sizes)
+        self.ridge = np.zeros(n) if ridge is None else ridge  # added to the diagonal of M
         self.moments, self.shift, self.products = Moments(n), np.zeros(n), np.zeros((n, n), order="F")
         self.basis: list[Array] = []  # per view the directions that the second pass takes moments of
         self._covariance: Array | None = None
@@ -70,7 +72,7 @@ class ExactSolver:
 
     def is_resolved(self) -> bool:
         """Whether no view has directions of so little variance that a second pass is needed."""
-        correlation = self._correlation()[0]
+        correlation = self._with_ridge(*self._correlation())
         spectra = (np.linalg.eigvalsh(correlation[view, view]) for view in self.slices)
         return all(values[0] > RESOLVED * values[-1] for values in spectra)
 
@@ -78,6 +80,7 @@ class ExactSolver:
         """Take in rows of the first pass again, about their mean and in whitened coordinates."""
         if not self.basis:
             correlation, units = self._correlation()
+            correlation = self._with_ridge(correlation, units)
             for view in self.slices:
                 values, vectors = np.linalg.eigh(correlation[view, view])
                 self.basis.append(vectors / np.maximum(values, LEAST * values[-1]) ** 0.5 / units[view, None])
@@ -100,7 +103,7 @@ class ExactSolver:
             if not self.basis:
                 S, units = self._correlation()
                 least = 10 * len(S) * np.finfo(float).eps
-            T, roots = metrics.whitened(S, self.sizes, rtol=least)
+            T, roots = metrics.whitened(self._with_ridge(S, units), self.sizes, rtol=least)
             ranks, p = [root.shape[1] for root in roots], self.n_components
             if p > max(ranks):
                 raise ValueError(f"n_components={p}: expected at most {max(ranks)}, the rank of these rows")
@@ -114,6 +117,15 @@ class ExactSolver:
             self._best = X / units[:, None], K
         return self._best
 
+    def _with_ridge(self, S: Array, units: Array) -> Array:
+        """S with the ridge on its diagonal blocks, in the coordinates of S."""
+        if not self.ridge.any():
+            return S
+        S = S + np.diag(self.ridge / units**2 * (not self.basis))
+        for view, B in zip(self.slices, self.basis, strict=False):
+            S[view, view] += (B.T * self.ridge[view]) @ B
+        return S
+
     def _add(self, Z: Array) -> None:
         """Add ``Z'Z`` to the upper triangle of the products, in place."""
         self.products = blas.dsyrk(1.0, Z.T, beta=1.0, c=self.products, overwrite_c=1)
@@ -125,10 +137,7 @@ class ExactSolver:
     def _correlation(self) -> tuple[Array, Array]:
         """The covariance in columns of unit size, and these units (n,), infinite where a column is constant."""
         units = np.sqrt(np.maximum(np.diag(self.covariance), 0))
-        units[units <= ROUNDING * np.abs(self.moments.mean)] = np.inf
-        for i, view in enumerate(self.slices):
-            if np.isinf(units[view]).all():
-                raise ValueError(f"view {i} is constant in all {self.moments.rows} rows: drop the view")
+        units[units <= LEVEL * np.abs(self.moments.mean)] = np.inf
         return self.covariance / np.outer(units, units), units
 
 

@@ -271,17 +271,16 @@ class SampledGCCA(_GCCA):
         P_of = [P[:, i::m] for i in range(m)]
         R = np.zeros_like(P)
         for i, j in self.pairs:
-            R[:, i::m] -= 2 / l * float(self.weights[i, j]) * self._slope(P_of[i], P_of[j]) * P_of[j]
+            R[:, i::m] -= 2 / l * float(self.weights[i, j]) * self._slope(P_of[i], P_of[j], l) * P_of[j]
         return R
 
     def _rows(self, P: Array) -> int:
         return P.shape[1] // len(self.sizes)
 
-    def _slope(self, P_i: Array, P_j: Array) -> Array:
+    def _slope(self, P_i: Array, P_j: Array, l: int) -> Array:  # noqa: E741
         """g'(t_ij) per lane and column, shape (lanes, 1, p)."""
-        lanes, l, p = P_i.shape  # noqa: E741
         if self.merit.name == "identity":
-            return np.ones((lanes, 1, p), dtype=P_i.dtype)
+            return np.ones((len(P_i), 1, P_i.shape[2]), dtype=P_i.dtype)
         return self.merit.slope(np.einsum("klp,klp->kp", P_i, P_j)[:, None] / l)
 
 

@@ -11,6 +11,7 @@ from cdfsg.linalg import Array, view_slices
 ViewRows = Any
 """Rows of one view: a float array or a sparse CSR matrix, shape (l, n_i)."""
 
+LEVEL = 1e-14  # deviation, relative to the mean, that is none
 ROUNDING = 1e-20  # a sum of squares that is less, relative to another row's square, is rounding
 
 
@@ -38,6 +39,13 @@ class Moments:
             largest = float(seen[view].max())
             if not np.isfinite(self.squares[view]).all() or 0 < largest < least:
                 raise ValueError(f"view {i} has values of {largest:.3g}: {dtype} needs other units to square them")
+
+    def require_varied(self, slices: tuple[slice, ...], centre: Array) -> None:
+        """Raise ValueError if a view has deviated from a vector in no row."""
+        varied = self.largest_deviation(centre) > LEVEL * np.abs(self.mean)
+        for i, view in enumerate(slices):
+            if not varied[view].any():
+                raise ValueError(f"view {i} is constant in all {self.rows} rows: drop the view")
 
     def update(self, blocks: list[ViewRows]) -> None:
         """Merge the moments of a batch, one block (l, n_i) per view (Chan, Golub, LeVeque 1983).

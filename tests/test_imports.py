@@ -7,7 +7,8 @@ from graphlib import TopologicalSorter
 from cdfsg.files import ROOT
 
 FLOORS = (
-    {"checks", "linalg", "merits", "problems", "penalty", "metrics", "files", "checksums", "streamed", "exact"},
+    {"checks", "linalg", "merits", "problems", "penalty", "metrics", "files", "checksums"}
+    | {"streamed", "exact", "structure"},
     {"datasets", "solvers", "lock"},
     {"theory", "estimator", "eigenproblems"},
     {"paper", "suite", "__main__"},

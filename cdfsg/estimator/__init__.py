@@ -2,6 +2,6 @@
 
 from cdfsg.estimator.convergence import Progress
 from cdfsg.estimator.gcca import StochasticGCCA
-from cdfsg.estimator.inference import HeldOut, permutation_test
+from cdfsg.estimator.inference import permutation_test
 
-__all__ = ["HeldOut", "Progress", "StochasticGCCA", "permutation_test"]
+__all__ = ["Progress", "StochasticGCCA", "permutation_test"]

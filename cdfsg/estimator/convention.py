@@ -1,9 +1,9 @@
 """The scaling, order and sign of canonical weights.
 
-The columns satisfy ``sum_i w_i' S_ii w_i = I`` (the paper's constraint), stand in descending magnitude of their
-correlation, and the entry of largest magnitude in the first view is positive.  An even merit, such as Huber's, leaves
-the relative signs of the views open: they are those with which most pairs of views agree, as far as the constraint
-allows, since ``(a; b)`` and ``(a; -b)`` may both be columns.
+The columns satisfy ``sum_i w_i' (S_ii + r_i I) w_i = I`` (the paper's constraint, and a ridge), stand in descending
+magnitude of their correlation, and the entry of largest magnitude in the first view is positive.  An even merit, such
+as Huber's, leaves the relative signs of the views open: they are those with which most pairs agree, as far as the
+constraint allows, since ``(a; b)`` and ``(a; -b)`` may both be columns.
 """
 
 from dataclasses import dataclass
@@ -31,18 +31,27 @@ def moments_of(P: Array) -> Array:
     return np.einsum("lip,ljq->ijpq", P, P, optimize=True) / len(P)
 
 
-def normalise(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit) -> Solution:
+def with_ridge(K: Array, weights: Array, slices: tuple[slice, ...], ridge: Array) -> Array:
+    """Moments K of the projections, those of a view with itself by ``S_ii + diag(ridge)``, ridge of shape (n,)."""
+    K = K.copy()
+    for i, view in enumerate(slices):
+        K[i, i] += (weights[view].T * ridge[view]) @ weights[view]
+    return K
+
+
+def normalise(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit, ridge: Array) -> Solution:
     """Bring weights (n, p) with the moments ``K_ij = w_i' S_ij w_j``, shape (m, m, p, p), into the convention.
 
     With the identity merit each view gets a factor of its own: the best weights in the spans solve the exact problem
     of the projections, of size m p.  With another merit all get the same, which keeps the span of X.
     """
     p = weights.shape[1]
+    M = with_ridge(K, weights, slices, ridge)
     if merit.name == "identity":
-        N = _free_factors(K)
+        N = _free_factors(M)
     else:
-        signs = _agreeing_signs(K)
-        N = signs[:, :, None] * _joint_factor(np.einsum("ia,ijab,jb->ijab", signs, K, signs))
+        signs = _agreeing_signs(M)
+        N = signs[:, :, None] * _joint_factor(np.einsum("ia,ijab,jb->ijab", signs, M, signs))
     K = np.einsum("iab,ijac,jcd->ijbd", N, K, N, optimize=True)
     order = np.argsort(-magnitudes(K, merit), kind="stable")
     W = np.concatenate([weights[view] @ factor[:, order] for view, factor in zip(slices, N, strict=True)])

@@ -11,11 +11,12 @@ from cdfsg.estimator.convergence import captured_share
 from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream
 from cdfsg.estimator.online import OnlineSolver, Restart
 from cdfsg.exact import WIDEST, ExactSolver, streamed_moments
-from cdfsg.linalg import view_slices
+from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import make_merit
 from cdfsg.streamed import ViewRows, absurd_rows, dense
+from cdfsg.structure import Structure
 
-FIXED = ("n_components", "merit", "algorithm")  # parameters that a fit in progress cannot follow
+FIXED = ("n_components", "merit", "algorithm", "ridge")  # parameters that a fit in progress cannot follow
 
 
 class Fit:
@@ -38,17 +39,23 @@ class Fit:
         self.algorithm = {"auto": "exact" if n <= WIDEST else "cdfsg-ada"}.get(asked, asked)
         self.merit = make_merit(parameters["merit"], parameters["mu"])
         self.penalty = float(parameters["penalty"] or steps.penalty_parameter(self.merit, len(sizes)))
+        ridges = np.atleast_1d(parameters["ridge"]).astype(float)
+        if len(ridges) not in (1, len(sizes)):
+            raise ValueError(f"ridge={parameters['ridge']}: expected one number, or {len(sizes)}, one per view")
+        self.ridge = np.repeat(np.broadcast_to(ridges, len(sizes)), sizes)
         self.batch_size = steps.minibatch_size(parameters["batch_size"], rows, n, p)
         self.rows_at_once = MEASURED_ROWS if self.algorithm == "exact" else self.batch_size
         self.exact = self._new_exact() if n <= WIDEST or self.algorithm == "exact" else None
         self.solver: Any = self.exact if self.algorithm == "exact" else None
         self.waiting: list[list[ViewRows]] = []
+        self.mixed: Array | None = None  # ``S_ij w_j`` (n, m, p) of the weights, if a pass was made for it
         self.n_outliers, self._outlier = 0, ""
 
     @property
     def rows(self) -> int:
-        """Rows seen, repeats included, without those that wait."""
-        return int(self.solver.moments.rows) if self.solver else 0
+        """Rows seen, repeats included, without those that wait; 0 before the first step."""
+        begun = hasattr(self.solver, "state") if isinstance(self.solver, OnlineSolver) else self.solver
+        return int(self.solver.moments.rows) if begun else 0
 
     @property
     def restarts(self) -> list[Restart]:
@@ -85,7 +92,7 @@ class Fit:
 
     def advance(self, blocks: list[ViewRows], epoch: int = 1) -> None:
         """Take in some rows, one block (l, n_i) per view, in the first pass for the exact solution, too."""
-        solver = self.solver or self._new_online(blocks[0].dtype)
+        solver, self.mixed = self.solver or self._new_online(blocks[0].dtype), None
         blocks = self._without_outliers(blocks, self.exact or solver, epoch)
         if solver is not self.exact:
             solver.advance(blocks)
@@ -94,8 +101,14 @@ class Fit:
         self.solver = solver
 
     def resolve(self, data: Source | Stream) -> None:
-        """Read the rows of the first pass again if that leaves directions of little variance to rounding."""
-        if self.exact is not None:
+        """Read the rows of the first pass again if that leaves directions of little variance to rounding.
+
+        ValueError if it did not let the solver begin.
+        """
+        self.solver.moments.require_varied(self.slices, self.solver.mean)
+        if isinstance(self.solver, OnlineSolver):
+            self.solver.require_begun()
+        if self.exact is not None and data.again:
             self._resolve(self.exact, data)
 
     def solution(self, latest: bool = False) -> tuple[Solution, float]:
@@ -118,7 +131,32 @@ class Fit:
         weights = [self.solver.weights[view] for view in self.slices]
         projected = ([Z @ w for Z, w in zip(blocks, weights, strict=True)] for blocks in data.batches(MEASURED_ROWS))
         K = streamed_moments(projected, self.parameters["center"])
-        return normalise(self.solver.weights, self.slices, K, self.merit), np.nan
+        found = normalise(self.solver.weights, self.slices, K, self.merit, self.ridge)
+        self.mixed = self._mixed_on(data, found.weights)
+        return found, np.nan
+
+    def structure(self, weights: Array) -> Structure:
+        """Moments of the columns with the projections on weights (n, p), over the rows of the fit."""
+        if self.exact is None:
+            if self.mixed is None:
+                raise ValueError("columns and projections were not read together: call calibrate on all rows")
+            moments = self.solver.moments
+            columns, mixed = moments.variance + (moments.mean - self.solver.mean) ** 2, self.mixed
+        else:
+            S = self.exact.covariance
+            columns, mixed = np.diag(S), np.stack([S[:, view] @ weights[view] for view in self.slices], axis=1)
+        K = np.stack([np.einsum("na,njb->jab", weights[view], mixed[view]) for view in self.slices])
+        return Structure(columns, mixed, K, self.slices)
+
+    def _mixed_on(self, data: Source | Stream, weights: Array) -> Array:
+        """``S_ij w_j`` over the rows of the data, about the mean of the fit, shape (n, m, p)."""
+        mean, rows, mixed = self.solver.mean, 0, np.zeros(())
+        for blocks in data.batches(MEASURED_ROWS):
+            views = zip(blocks, self.slices, strict=True)
+            P = np.hstack([Z @ weights[view] - mean[view] @ weights[view] for Z, view in views])
+            mixed = mixed + np.concatenate([Z.T @ P for Z in blocks]) - np.outer(mean, P.sum(axis=0))
+            rows += len(P)
+        return (mixed / rows).reshape(len(mean), len(self.sizes), -1)
 
     def outliers(self) -> str:
         """Words for the rows left out since the last call."""
@@ -127,26 +165,29 @@ class Fit:
 
     def _judged(self, exact: ExactSolver) -> tuple[Solution, float]:
         weights = self.solver.weights
-        found = normalise(weights, self.slices, exact.moments_of(weights), self.merit)
+        found = normalise(weights, self.slices, exact.moments_of(weights), self.merit, self.ridge)
         return found, captured_share(found, self._best(exact), self.merit)
 
     def _best(self, exact: ExactSolver) -> Solution:
         weights, K = exact.best()
-        return normalise(weights, self.slices, K, self.merit)
+        return normalise(weights, self.slices, K, self.merit, self.ridge)
 
     def _resolve(self, exact: ExactSolver, data: Source | Stream) -> None:
+        exact.moments.require_varied(self.slices, exact.mean)
         if not exact.is_resolved():
             for blocks in data.batches(MEASURED_ROWS):
                 exact.resolve(self._without_outliers(blocks, exact))
 
     def _new_exact(self) -> ExactSolver:
-        return ExactSolver(self.sizes, self.merit, self.parameters["n_components"], self.parameters["center"])
+        p, center = self.parameters["n_components"], self.parameters["center"]
+        return ExactSolver(self.sizes, self.merit, p, center, self.ridge)
 
     def _new_online(self, dtype: np.dtype[Any]) -> OnlineSolver:
         same = {name: self.parameters[name] for name in ("n_components", "tracking", "center")}
         step = float(self.parameters["step_size"])
         return OnlineSolver(
-            self.sizes, dtype, self.merit, self.penalty, self.batch_size, step, self.seed, self.algorithm, **same
+            self.sizes, dtype, self.merit, self.ridge, self.penalty, self.batch_size, step, self.seed, self.algorithm,
+            **same,
         )
 
     def _without_outliers(self, blocks: list[ViewRows], solver: Any, epoch: int = 0) -> list[ViewRows]:

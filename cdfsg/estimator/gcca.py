@@ -22,10 +22,9 @@ from cdfsg.estimator.tables import read_chunk, read_features
 from cdfsg.exact import NO_ROWS, streamed_moments
 from cdfsg.linalg import Array
 from cdfsg.streamed import ViewRows
+from cdfsg.structure import Structure
 
-LAZY = (
-    "weights_", "means_", "scales_", "canonical_correlations_", "explained_covariance_", "captured_", "converged_",
-)  # fmt: skip
+LAZY = ["weights_", "means_", "scales_", "canonical_correlations_", "explained_covariance_", "captured_", "converged_"]
 QUIET_SECONDS = 5.0  # between the lines that a long pass prints, if verbose
 VIEWS = {"views": metadata_routing.UNUSED}  # else scikit-learn would make methods to request them as metadata
 
@@ -47,6 +46,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     n_components : int, default 1
         Number p of components, at most the width of the narrowest view.
+    ridge : float or sequence of float, default 0
+        The r_i, one for all views or one each, in the constraint ``sum_i X_i' (S_ii + r_i I) X_i = I``.
     merit : {"identity", "huber"}, default "identity"
         The merit g: classical CCA, for three or more views SUMCOR with a joint constraint; or one that levels large
         covariances, and is even, so that a pair (a, b) can come again as (a, -b).
@@ -99,8 +100,6 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Columns of each view, and of all.
     n_samples_seen_, n_epochs_ : int
         Rows seen, repeats included; passes of `fit`.
-    algorithm_ : {"exact", "cdfsg-ada", "cdfsg"}
-        The algorithm used.
     captured_ : float
         The certificate: share of the objective of the exact solution, over the rows of `fit`, `calibrate` or all calls
         of `partial_fit`, when they last doubled; NaN if it is not known.
@@ -110,7 +109,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Rows left out, with a warning: alone they outweigh all others together.
     restarts_ : list of Restart
         Divergences, from which the fit went on, with a warning, from the average of its iterates with half the step.
-    penalty_, batch_size_ : float, int
+    algorithm_, penalty_, batch_size_ : str, float, int
         The values used.
 
     Examples
@@ -122,10 +121,13 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> model = StochasticGCCA(n_components=2, random_state=0).fit(views)
     >>> [scores.shape for scores in model.transform(views)]
     [(1797, 2), (1797, 2)]
+    >>> model.predict_views([views[0], None])[1].shape, StochasticGCCA(ridge=[1, 100]).fit(views).loadings_[0].shape
+    ((1797, 32), (32, 1))
     """
 
     n_components: int = 1
     _: KW_ONLY
+    ridge: float | Sequence[float] = 0.0
     merit: str = "identity"
     mu: float = 0.05
     algorithm: str = "auto"
@@ -221,17 +223,37 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         list of array (N, n_components) or None, or array (N, m * n_components)
             A list for a list; for one array, the projections side by side.  float32 for float32 data.
         """
-        self._require_fitted()
-        source = read_features(self, views, at_least=1, some=True)
-        scores = (self._scores(blocks, source.dtype, source.views) for blocks in source.batches(MEASURED_ROWS))
-        projected = [np.concatenate(parts) for parts in zip(*scores, strict=True)]
+        source, scores = self._projections(views)
         if len(source.tables) < len(source.views):
-            return np.concatenate(projected, axis=1)
+            return np.hstack(list(scores.values()))
         container = _get_output_config("transform", self)["dense"]
         if container != "default":
             raise ValueError(f"set_output(transform={container!r}) needs one array and view_sizes, not a list of views")
-        given = iter(projected)
-        return [next(given) if size else None for size in source.sizes]
+        return [scores.get(i) for i in range(len(source.sizes))]
+
+    def predict_views(self, views: Any) -> list[Array | None]:
+        """Predict each view, (N, n_i), from the others given, by least squares on their projections.
+
+        Views may be None, as is the prediction of a view without others.
+        """
+        (_, scores), structure = self._projections(views, np.float64), self._structure
+        gaps = [structure.predict(scores, i) for i in range(len(self.means_))]
+        return [None if gap is None else mean + gap for gap, mean in zip(gaps, self.means_, strict=True)]
+
+    @property
+    def _structure(self) -> Structure:
+        self._require_fitted()
+        return self._fit.structure(np.concatenate(self.weights_) / np.concatenate(self.scales_)[:, None])
+
+    @property
+    def loadings_(self) -> list[Array]:
+        """Correlation of each column with its view's projections, (n_i, n_components) per view."""
+        return self._structure.loadings()
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """Share of each view's variance that its projection explains, (m, n_components)."""
+        return self._structure.explained_variance_ratio(np.concatenate(self.scales_))
 
     def score(self, views: Any, y: Any = None) -> float:
         """Total correlation captured on these rows, centred on them if `center`.
@@ -246,8 +268,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the projections, view after view: ``view0_0``, ``view0_1``, ..."""
         self._require_fitted()
-        components = range(len(self.canonical_correlations_))
-        return np.array([f"view{i}_{r}" for i in range(len(self.weights_)) for r in components], dtype=object)
+        return np.array([f"view{i}_{r}" for i, w in enumerate(self.weights_) for r in range(w.shape[1])], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fit") and self._fit.rows > 0
@@ -270,10 +291,16 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         W = [self.weights_[i] / self.scales_[i][:, None] for i in views]
         return [np.asarray(Z @ w - self.means_[i] @ w, dtype) for Z, w, i in zip(blocks, W, views, strict=True)]
 
+    def _projections(self, views: Any, dtype: Any = None) -> tuple[Source, dict[int, Array]]:
+        """The data, and by the number of each view that is given its projections (N, p)."""
+        self._require_fitted()
+        source = read_features(self, views, at_least=1, some=True)
+        parts = (self._scores(blocks, dtype or source.dtype, source.views) for blocks in source.batches(MEASURED_ROWS))
+        return source, dict(zip(source.views, map(np.concatenate, zip(*parts, strict=True)), strict=True))
+
     def _forget(self) -> None:
         """Begin anew, so that a fit that fails leaves no mixture of two."""
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
-        self._order_seed, self._start_seed = map(int, seeds)
+        self._order_seed, self._start_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2).tolist()
         self.n_epochs_ = self._calls = self._due = 0
         for name in ("_fit", *LAZY):
             self.__dict__.pop(name, None)
@@ -301,7 +328,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 self._print(epoch, f"{part}, {said - began:.0f} s")
         if not done:
             raise ValueError(NO_ROWS)
-        if epoch == 1 and data.again:
+        if epoch == 1:
             self._fit.resolve(data)
 
     def _require_fitted(self) -> None:

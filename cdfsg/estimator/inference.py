@@ -2,14 +2,13 @@
 
 import time
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, check_cv
-from sklearn.utils import check_random_state
+from sklearn.utils import Bunch, check_random_state
 
 from cdfsg.checks import is_whole, require_whole
 from cdfsg.estimator.convention import moments_of, pairwise_correlations
@@ -18,31 +17,14 @@ from cdfsg.estimator.tables import read_views
 from cdfsg.linalg import Array
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """Held-out correlations (p,), as `permutation_test` finds them, and (n_permutations, p) `permuted` ones."""
-
-    correlations: Array
-    permuted: Array
-
-    @property
-    def p_values(self) -> Array:
-        """Share of the permutations with as high a correlation; no less than that of an earlier component."""
-        as_high = 1 + (self.permuted >= self.correlations).sum(axis=0)
-        return np.maximum.accumulate(as_high / (1 + len(self.permuted)))
-
-    def n_components(self, level: float = 0.05) -> int:
-        """How many components have a p-value of at most `level`."""
-        return int((self.p_values <= level).sum())
-
-
 def permutation_test(
-    model: StochasticGCCA, views: Any, *, cv: Any = 5, n_permutations: int = 100, random_state: Any = None
-) -> HeldOut:
+    model: StochasticGCCA, views: Any, *, cv: Any = 5, n_permutations: int = 100, level: float = 0.05,
+    random_state: Any = None,
+) -> Bunch:  # fmt: skip
     """Correlations of rows held out, per component, beside those after the rows of one view were permuted.
 
-    Per component the mean over the folds, and over the pairs of views.  With three or more views all but the first are
-    permuted.  Rows must be exchangeable; those of a time series are not.
+    Rows must be exchangeable, as those of a time series are not.  With three or more views all but the first are
+    permuted.
 
     Parameters
     ----------
@@ -53,10 +35,16 @@ def permutation_test(
     cv : int, splitter of scikit-learn or iterable of (train, test), default 5
         How rows are held out.  With a single split, as by ``ShuffleSplit(1)``, only the rows held out are permuted,
         which takes one fit in all; else every permutation takes one per fold.
-    n_permutations : int, default 100
-        The least p-value is 1 over one more than this.
+    n_permutations, level : int, float, default 100 and 0.05
+        The least p-value is ``1 / (n_permutations + 1)``; components up to a p-value of `level` count.
     random_state : int, RandomState or None, default None
         Of the folds and permutations.
+
+    Returns
+    -------
+    Bunch
+        ``correlations`` (p,): mean over the folds, and over pairs of views; ``permuted`` (n_permutations, p);
+        ``p_values`` (p,), each at least the one before; and ``n_components``.
 
     Examples
     --------
@@ -64,8 +52,7 @@ def permutation_test(
     >>> from cdfsg.estimator import StochasticGCCA, permutation_test
     >>> drawn = make_views(400, (5, 4), (0.8, 0.5), seed=0)
     >>> views = [drawn.data[:, view] for view in drawn.slices]
-    >>> model = StochasticGCCA(3, n_epochs=20, random_state=0)
-    >>> permutation_test(model, views, n_permutations=20, random_state=0).n_components()
+    >>> permutation_test(StochasticGCCA(3), views, n_permutations=20, random_state=0).n_components
     2
     """
     require_whole("n_permutations", n_permutations, 1)
@@ -79,7 +66,7 @@ def permutation_test(
         fits = [clone(quiet).fit([block[train] for block in blocks]) for train, _ in splits]
         return [fit.transform([block[test] for block in blocks]) for fit, (_, test) in zip(fits, splits, strict=True)]
 
-    def permuted(blocks: Any) -> Any:
+    def shuffled(blocks: Any) -> Any:
         return [blocks[0], *(block[rng.permutation(block.shape[0])] for block in blocks[1:])]
 
     found = [held_out(blocks)]
@@ -87,12 +74,15 @@ def permutation_test(
         warnings.simplefilter("ignore", ConvergenceWarning)  # of fits to noise
         for k in range(n_permutations):
             once = len(splits) == 1  # the weights do not depend on the rows held out
-            found.append([permuted(found[0][0])] if once else held_out(permuted(blocks)))
+            found.append([shuffled(found[0][0])] if once else held_out(shuffled(blocks)))
             if model.verbose and time.perf_counter() - said > QUIET_SECONDS:
                 said = time.perf_counter()
                 print(f"[permutation_test] {k + 1} of {n_permutations}, {said - began:.0f} s", flush=True)
-    correlations = [np.mean([_correlations(Z) for Z in folds], axis=0) for folds in found]
-    return HeldOut(correlations[0], np.array(correlations[1:]))
+    correlations, *others = [np.mean([_correlations(Z) for Z in folds], axis=0) for folds in found]
+    permuted = np.array(others)
+    p_values = np.maximum.accumulate((1 + (permuted >= correlations).sum(axis=0)) / (1 + n_permutations))
+    n_components = int((p_values <= level).sum())
+    return Bunch(correlations=correlations, permuted=permuted, p_values=p_values, n_components=n_components)
 
 
 def _correlations(projected: list[Array]) -> Array:

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cdfsg import metrics
 from cdfsg.estimator import steps
-from cdfsg.estimator.convention import Solution, moments_of, normalise
+from cdfsg.estimator.convention import Solution, moments_of, normalise, with_ridge
 from cdfsg.estimator.problem import Samples, StreamedGCCA, centre_and_scale
 from cdfsg.linalg import Array
 from cdfsg.merits import Merit
@@ -48,6 +48,7 @@ class OnlineSolver:
     sizes: tuple[int, ...]
     dtype: np.dtype[np.floating]
     merit: Merit
+    ridge: Array  # added to the diagonal of M, shape (n,)
     penalty: float
     batch_size: int
     step_size: float  # multiple of the default step, halved by each restart
@@ -94,10 +95,9 @@ class OnlineSolver:
         if len(self._shares) < WARM_UP:
             self._estimate_top(self._samples(blocks))
         samples = self._samples(blocks)
-        if not hasattr(self, "state"):
-            self._start(samples)
-        self._measure(samples)
-        self._step(samples)
+        if hasattr(self, "state") or self._start(samples):
+            self._measure(samples)
+            self._step(samples)
 
     @property
     def weights(self) -> Array:
@@ -106,9 +106,11 @@ class OnlineSolver:
 
     def solution(self) -> Solution:
         """The averaged iterate in the convention, by the running moments of its projections."""
-        return normalise(self.weights, self.slices, self.K, self.merit)
+        return normalise(self.weights, self.slices, self.K, self.merit, self.ridge)
 
     def _samples(self, blocks: list[ViewRows]) -> Samples:
+        if self.ridge.any():
+            self.problem.ridge = (self.ridge / self.scale**2).astype(self.dtype)
         return centre_and_scale(blocks, self.mean, self.scale)
 
     def _follow_deviations(self) -> None:
@@ -124,12 +126,13 @@ class OnlineSolver:
         if not self._shares:
             return self.top
         tops = np.mean(self._shares, axis=0) * self._traces()
+        tops = np.where(tops > 0, tops, self.top)  # a view may be constant so far
         changed = np.maximum(tops / self.top, self.top / tops) > GROWTH
         return np.where(changed, tops, self.top)
 
     def _traces(self) -> Array:
         """Trace of each view's second moment in columns of deviation 1, shape (m,)."""
-        second = self.moments.variance + (0 if self.center else self.moments.mean**2)
+        second = self.moments.variance + (0 if self.center else self.moments.mean**2) + self.ridge
         shares = second / np.where(self.deviation > 0, self.deviation, 1.0) ** 2
         return np.array([shares[view].sum() for view in self.slices])
 
@@ -149,9 +152,6 @@ class OnlineSolver:
     def _estimate_top(self, samples: Samples) -> None:
         """Take a minibatch into the estimate of each view's top eigenvalue."""
         traces = self._traces() / self.top
-        if not traces.min() > 0:
-            view, rows = traces.argmin(), self.moments.rows
-            raise ValueError(f"view {view} is constant in the first {rows} rows: shuffle all rows, or drop the view")
         v = self.rng.uniform(0.5, 1.5, size=(1, sum(self.sizes), 1)).astype(self.dtype)
         values = np.zeros(len(self.slices))
         for _ in range(POWER_STEPS):
@@ -159,11 +159,18 @@ class OnlineSolver:
             for i, part in enumerate(self.slices):
                 values[i] = np.linalg.norm(v[:, part])
                 v[:, part] /= max(values[i], np.finfo(v.dtype).tiny)
-        self._shares.append(np.clip(values / traces, 1e-12, 1.0))
+        shares = np.divide(values, traces, out=np.ones_like(traces), where=traces > 0)
+        self._shares.append(np.clip(shares, 1 / np.array(self.sizes), 1.0))
         self._change(self.deviation, self._tops())
 
-    def _start(self, samples: Samples) -> None:
-        """Begin in a random combination of the rows, which has no part in constant columns."""
+    def require_begun(self) -> None:
+        """Raise ValueError unless some minibatch was enough for a start."""
+        if not hasattr(self, "state"):
+            rows, p = self.batch_size, self.n_components
+            raise ValueError(f"no minibatch of {rows} rows spans n_components={p} directions: raise batch_size")
+
+    def _start(self, samples: Samples) -> bool:
+        """Begin in a random combination of the rows, which has no part in constant columns, if they span enough."""
         p, size = self.n_components, samples[0][0].shape[0]
         if size <= p:
             raise ValueError(f"the first minibatch has {size} row(s): expected more than n_components = {p}")
@@ -173,8 +180,9 @@ class OnlineSolver:
         C = self.problem.constraint(self.problem.scores(samples, X)[0])
         values = np.linalg.eigvalsh(C[0])
         if not values[0] > RANK_RTOL * values[-1]:
-            raise ValueError(f"the first {size} rows span fewer than n_components={p} directions: give more rows")
+            return False
         self._begin(samples, X @ metrics.orthogonalise(C)[0])
+        return True
 
     def _begin(self, samples: Samples, X: Array) -> None:
         """Start the algorithm in a feasible X."""
@@ -213,7 +221,8 @@ class OnlineSolver:
         self.restarts.append(Restart(rows, why, self.step_size))
         if len(self.restarts) > HALVINGS:
             raise ValueError(f"{why}, after {HALVINGS} restarts, each with half the step: look for huge values")
-        N, defined = metrics.orthogonalise(metrics.constraint(self.K[:, :, None]))
+        K = with_ridge(self.K, self.weights, self.slices, self.ridge)
+        N, defined = metrics.orthogonalise(metrics.constraint(K[:, :, None]))
         if defined[0] and np.isfinite(self.average).all():
             self._begin(samples, self.average @ N.astype(self.dtype))
             self.K = metrics.congruence(self.K[:, :, None], N)[:, :, 0]
@@ -236,7 +245,7 @@ class OnlineSolver:
 
     def _moments(self, samples: Samples) -> Array:
         P = self.problem.scores(samples, self.average)
-        return moments_of(P.reshape(-1, len(self.slices), P.shape[-1]))
+        return moments_of(P.reshape(-1, len(self.slices), P.shape[-1])[: samples[0][0].shape[0]])
 
 
 def _reason_to_restart(state: TrackingState) -> str:

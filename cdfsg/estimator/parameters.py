@@ -38,6 +38,11 @@ def _are_sizes(value: Any) -> bool:
     return isinstance(sizes, Sequence) and len(sizes) > 1 and all(is_whole(size, 1) for size in sizes)
 
 
+def _are_ridges(value: Any) -> bool:
+    values = value if isinstance(value, list | tuple) else [value]
+    return all(is_real(ridge) and 0 <= ridge < np.inf for ridge in values)
+
+
 def _are_callbacks(value: Any) -> bool:
     return value is None or all(map(callable, value if isinstance(value, list | tuple) else [value]))
 
@@ -52,6 +57,7 @@ _POSITIVE: Constraint = (_is_positive, "a positive finite number")
 
 CONSTRAINTS: dict[str, Constraint] = {
     "n_components": _COUNT,
+    "ridge": (_are_ridges, "a finite number of at least 0, or a list of one per view"),
     "merit": _one_of(MERITS),
     "mu": _POSITIVE,
     "algorithm": _one_of(["auto", "exact", *ALGORITHMS]),

@@ -39,13 +39,33 @@ def centre_and_scale(blocks: list[ViewRows], mean: Array, scale: Array) -> Sampl
 
 
 class StreamedGCCA(SampledGCCA):
-    """`SampledGCCA` in one lane on `Samples`; only the two products with the data differ."""
+    """`SampledGCCA` in one lane on `Samples`; only the two products with the data differ.
+
+    A ridge r (n,) on the diagonal of M acts as n rows more, ``sqrt(l r_k) e_k``, where the other views are zero.
+    """
+
+    ridge: Array | None = None
 
     def scores(self, samples: Samples, X: Array) -> Array:
-        """``P_i = Z_i X_i`` of every view, shape (1, 1, l m, p)."""
+        """``P_i = Z_i X_i`` of every view, shape (1, 1, l m, p), or (1, 1, (l + n) m, p) with a ridge."""
         P = np.stack([rows @ X[0, view] for rows, view in zip(samples[0], self.slices, strict=True)], axis=1)
+        if self.ridge is not None:
+            more = np.zeros((self.n, *P.shape[1:]), dtype=P.dtype)
+            root = np.sqrt(len(P) * self.ridge)[:, None]
+            for i, view in enumerate(self.slices):
+                more[view, i] = root[view] * X[0, view]
+            P = np.concatenate([P, more])
         return P.reshape(1, 1, -1, P.shape[-1])
 
     def adjoint(self, samples: Samples, R: Array) -> Array:
-        m = len(self.sizes)
-        return np.concatenate([rows.T @ R[0, 0, i::m] for i, rows in enumerate(samples[0])])[None]
+        m, l = len(self.sizes), samples[0][0].shape[0]  # noqa: E741
+        R = R.reshape(-1, m, R.shape[-1])
+        G = np.concatenate([rows.T @ R[:l, i] for i, rows in enumerate(samples[0])])
+        if self.ridge is not None and len(R) > l:
+            root = np.sqrt(l * self.ridge)[:, None]
+            for i, view in enumerate(self.slices):
+                G[view] += root[view] * R[l:][view, i]
+        return G[None]
+
+    def _rows(self, P: Array) -> int:
+        return super()._rows(P) - (0 if self.ridge is None else self.n)

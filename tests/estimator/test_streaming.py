@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cdfsg import StochasticGCCA
-from tests.estimator.data import chunks, online, stacked, synthetic
+from tests.estimator.data import chunks, exact, online, stacked, synthetic
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -146,6 +146,41 @@ def test_a_column_that_begins_to_vary_late_gets_its_weight():
 
 
 
+
+
+@pytest.mark.filterwarnings("ignore:.*goes on from the average")
+@pytest.mark.parametrize("algorithm", ["auto", "cdfsg-ada", "cdfsg"])
+@pytest.mark.parametrize("rare", [[0], [0, 1]])
+def test_a_view_that_is_constant_in_most_rows_is_fitted(algorithm, rare):
+    rng = np.random.default_rng(0)
+    views = [rng.standard_normal((20_000, 1)), rng.standard_normal((20_000, 2))]
+    events = np.zeros(20_000)
+    events[rng.permutation(20_000)[:40]] = 1
+    for i in rare:
+        views[i][:, 0] = events
+    views[1][:, 1] += 10 * events
+    for seed in range(4):
+        model = StochasticGCCA(1, algorithm=algorithm, random_state=seed).fit(views)
+        assert model.canonical_correlations_[0] > 0.1 or not model.converged_
+    if algorithm == "auto":
+        assert model.score(views) == pytest.approx(exact(views, 1), rel=1e-6)
+
+
+def test_a_view_may_begin_to_vary_after_many_chunks():
+    views = synthetic(4000)
+    views[0][:1000] = views[0][0]
+    late = streamed(views, 50, StochasticGCCA(1, algorithm="cdfsg-ada", random_state=0))
+    short = streamed([v[1000:] for v in views], 50, StochasticGCCA(1, algorithm="cdfsg-ada", random_state=0))
+    rows = [view[1000:] for view in views]
+    assert late.score(rows) > 0.9 * short.score(rows)  # of a stream of the other rows alone
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "cdfsg"])
+def test_a_view_that_is_constant_in_all_rows_is_refused_by_fit(algorithm):
+    views = [synthetic(300)[0], np.ones((300, 2))]
+    for data in (views, iter([views]), lambda: iter([views])):
+        with pytest.raises(ValueError, match="view 1 is constant in all 300 rows: drop the view"):
+            StochasticGCCA(algorithm=algorithm).fit(data)
 
 
 def test_a_change_of_coordinates_changes_nothing_in_units_of_the_data():
