@@ -38,7 +38,7 @@ def told(name):
     """Kind and text of what a case raises, without where the project lies and which notebooks it has."""
     try:
         with contextlib.redirect_stderr(io.StringIO()):
-            BAD[name][0]()
+            BAD[name]()
     except (Exception, SystemExit) as error:
         text = f"{type(error).__name__}: {error}"
         return text.replace(str(ROOT), "ROOT").replace(", ".join(notebooks.names()), "NOTEBOOKS")
@@ -52,9 +52,11 @@ def recorded():
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_refused_with_the_text_on_record(name):
-    text, (_, *names) = told(name), BAD[name]
-    assert not [word for word in names if word not in text] and REMEDY.search(text), text
+    text = told(name)
     assert text == recorded().get(name), "if the change is meant: python -m tests.torture.test_bad_input"
+    assert REMEDY.search(text), "it must say what is expected or to be done"
+    case = name.partition(": ")[2]
+    assert "=" not in case or not [word for word in case.split("=", 1) if word not in text], "name argument and value"
 
 
 def test_the_record_has_the_texts_of_all_cases_and_of_no_other():
