@@ -103,7 +103,7 @@ def test_a_filter_keeps_the_experiments_that_have_all_its_values(monkeypatch):
     assert cli.chosen("dataset=digits,merit=huber") == [other] == cli.chosen("table=ta:other,")
 
 
-def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders):
+def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders, monkeypatch):
     status, out, _ = call("status")
     assert status == 0 and f"ta:pcctimemn digits-identity: 0 of {GIVEN} jobs with given settings are done" in out
     assert "no published records yet; make reproduce" in out
@@ -120,9 +120,6 @@ def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders):
     status, _, err = call("run", "--jobs", "1")
     assert status == 0 and err == "Table 1 of 1: ta:pcctimemn, digits-identity\n"  # nothing is left to run
 
-
-def test_the_status_tells_records_of_other_code(call, monkeypatch):
-    call("run", "--jobs", "1")
     monkeypatch.setattr("cdfsg.paper.compute.NUMERICS", "other")
     _, out, _ = call("status")
     assert f"0 of {GIVEN} jobs" in out and "of other code or data" in out

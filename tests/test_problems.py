@@ -1,6 +1,5 @@
 """Derivatives are checked by the slope of the Taylor remainder, samples against the exact problem."""
 
-import dataclasses
 from itertools import product
 
 import numpy as np
@@ -111,15 +110,6 @@ def test_the_lipschitz_constant_bounds_the_gradient_and_is_attained():
         D = f.gradient(f.gradient(D))
         D /= np.linalg.norm(D)
     assert np.linalg.norm(f.gradient(D)) == pytest.approx(f.lipschitz, rel=1e-6)
-
-
-def test_a_new_merit_needs_no_other_edit_to_be_found(monkeypatch):
-    @dataclasses.dataclass(frozen=True)
-    class Half(Identity):
-        name = "half"
-
-    monkeypatch.setitem(MERITS, "half", Half)
-    assert type(make_merit("half", 0.1)) is Half
 
 
 def test_weights_given_in_whole_numbers_serve_as_floats():

@@ -28,6 +28,12 @@ GOOD = {
 }  # fmt: skip
 
 
+def assert_same(found, expected):
+    """The same records but for the wall times."""
+    steady = [frame.drop(columns="seconds") for frame in (found, expected)]
+    pd.testing.assert_frame_equal(*steady, check_exact=True)
+
+
 def fake(*jobs, **numbers):
     """One row per run of the jobs, in the order in which `run.compute` has them; quality is PCC, as in CCA."""
     numbers.setdefault("quality", numbers.get("pcc", GOOD["pcc"]))

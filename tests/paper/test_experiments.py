@@ -6,7 +6,7 @@ import pytest
 
 from cdfsg.datasets import load
 from cdfsg.paper.compute import _step_sizes, compute, initial_point, make_solver
-from cdfsg.paper.experiments import EXPERIMENTS, QUICK, Plan, find
+from cdfsg.paper.experiments import EXPERIMENTS, QUICK, Plan
 from cdfsg.paper.protocols import GRID, OURS, RSG_PLUS_PUBLISHED, TRACKING, Protocol, entry_of
 from cdfsg.solvers import SOLVERS
 from tests.paper.fakes import JOB
@@ -139,11 +139,6 @@ def test_curves_under_every_beta_are_at_the_settings_selected_for_the_papers():
     found = QUICK.jobs(Plan(chosen), "betas")
     assert {(j.protocol.beta, j.solver) for j in found} == {(beta, s) for beta in QUICK.betas for s in OURS}
     assert all(j.settings == (chosen[j.batch_size, j.p, j.solver],) and j.role == "trace" for j in found)
-
-
-def test_an_experiment_is_found_by_data_set_merit_and_profile():
-    assert find("digits", "identity", "quick") is QUICK
-    assert find("mnist", "identity", "full") is EXPERIMENTS["ta:pcctimemn"]
 
 
 @pytest.mark.parametrize("start, share", [("joint", None), ("views", 1 / 2)])

@@ -14,7 +14,7 @@ from cdfsg.paper.compute import compute, key_of, origin
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.run import run_experiment, run_jobs
 from cdfsg.paper.select import plan
-from tests.paper.fakes import NUMBERS, TINY
+from tests.paper.fakes import NUMBERS, TINY, assert_same
 
 JOB = Job("digits", "identity", 100, 2, "CDFSG", "reported", "grid", ((1, 1), (3, 2)), ((0.5, 0.02), (0.25, 0.01)))
 JOBS = [replace(JOB, seeds=((order, 1), (order, 2))) for order in range(1, 21)]
@@ -33,14 +33,6 @@ def computed(monkeypatch):
     plain = run.compute
     monkeypatch.setattr(run, "compute", lambda job: seen.append(job) or plain(job))
     return seen
-
-
-def steady(frame):
-    return frame.drop(columns="seconds")
-
-
-def assert_same(found, expected):
-    pd.testing.assert_frame_equal(steady(found), steady(expected), check_exact=True)
 
 
 def test_a_job_gives_one_row_per_run_and_setting_with_what_identifies_it():
