@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, (action, purpose) in _COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=purpose)
         command.set_defaults(action=action)
-        for option, (users, details) in _OPTIONS.items():
+        for option, users, details in _OPTIONS:
             if name in users.split():
                 command.add_argument(option, **details)
     arguments = parser.parse_args(argv)
@@ -234,28 +234,38 @@ def _quick(arguments: argparse.Namespace) -> None:
 
 
 _GO_ON = "the same command goes on from here"
-_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "--only": (
+_OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    (
+        "--only",
         "run status notebooks reproduce",
         {"default": "", "metavar": "KEY=VALUE,...", "help": "experiments to keep, by table, dataset or merit"},
     ),
-    "--jobs": (
+    (
+        "--only",
+        "theory",
+        {"nargs": "+", "default": (), "metavar": "LABEL", "help": "statements to check, by their labels, in quotes"},
+    ),
+    (
+        "--jobs",
         "run theory notebooks reproduce multiverse quick",
         {"type": _jobs, "default": cpu_count(), "help": "processes, at least 1 (default: the available cores)"},
     ),
-    "--write": (
+    (
+        "--write",
         "theory",
         {"action": "store_true", "help": "write data/paper/statements.csv and errata.toml from the code"},
     ),
-    "--dask": (
+    (
+        "--dask",
         "run reproduce multiverse quick",
         {"metavar": "ADDRESS", "help": "scheduler of a Dask cluster whose workers do the runs"},
     ),
-    "--published": (
+    (
+        "--published",
         "run reproduce",
         {"action": "store_true", "help": "take over published runs of this code and data, times included"},
     ),
-}
+)
 """Options, with the commands that have them."""
 _COMMANDS = {
     "data": (_data, "download and check the data sets"),
@@ -263,7 +273,7 @@ _COMMANDS = {
     "status": (_status, "say what is done"),
     "verdict": (_verdict, "judge the records against the paper"),
     "theory": (
-        lambda arguments: statements.report(arguments.jobs, arguments.write),
+        lambda arguments: statements.report(arguments.jobs, arguments.write, arguments.only),
         "check the paper's statements",
     ),
     "notebooks": (_notebooks, "execute the notebooks"),

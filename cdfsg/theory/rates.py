@@ -2,18 +2,19 @@
 # fmt: off (see statement.py)
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import chain, product
 
 import numpy as np
 from numpy.polynomial import Chebyshev
 from numpy.random import Generator, default_rng
+from scipy.linalg import eigh
 
 from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.theory import counterexamples
 from cdfsg.theory.finite import FinitePencil, every_path, least_penalty, random_pencil, squared_norms, started
-from cdfsg.theory.statement import BLANKET, OURS, Margins, at_most, beside, equal, norm, norms, statement
+from cdfsg.theory.statement import BLANKET, OURS, Margins, at_most, beside, equal, norm, norms, statement, true
 from cdfsg.theory.tracker import INDEFINITE
 
 STEPS = BLANKET + ", alpha_k = s1 b_k = s2 / sqrt(K), 0 < s1 <= 2"
@@ -62,7 +63,7 @@ def bound_of_algorithm_1() -> Margins:
     mean; rare large M_theta approach 4/3 / ((1 - t) t^(5/2)) = 10.82 at t = 5/7.
     """
     numbers, claim = counterexamples.printed_rate_bound().numbers, "the corrected bound holds"
-    for toy, X0, setting, _ in random_settings(11):
+    for toy, X0, setting, _ in chain(random_settings(11), long_settings(16)):
         squares, constants = enumerate_paths(CDFSG(setting.beta), toy, X0, setting)
         yield toy, beside(claim, at_most(squares[:-1].mean(), first_bound(setting, constants)))
     means = run_of_counterexample(counterexamples.ROOT_K**2)
@@ -82,7 +83,7 @@ def run_of_counterexample(K: int, lanes: int = 32) -> Array:
 @statement("theorem on Algorithm 1, rate", "Section 4.1", assumes=STEPS,
     says="The mean of E||grad h(X_k)||^2 is O(1/sqrt(K)).")
 def rate_of_algorithm_1() -> Margins:
-    yield from slope_margins(CDFSG(RATE_BETA))
+    yield from slope_margins(CDFSG(RATE_BETA), CDFSG(2.0), 0.3)
 
 
 @statement("theorem on Algorithm 2", "Section 4.2, J_0",
@@ -93,11 +94,19 @@ def rate_of_algorithm_1() -> Margins:
               "-c_0 <grad h(X_0), (eps + V_0)^(-1/2) B_0>, zero for B_0 = 0",
     severity="wrong formula", counterexample=counterexamples.lyapunov_start)
 def bound_of_algorithm_2() -> Margins:
+    """No violation of the printed bound is known either: `tests.theory.test_printed_bound` searches on the line."""
+    runs = []
     for number, (toy, X0, setting, rng) in enumerate(random_settings(12)):
         eta2 = rng.choice([0.5, 0.9, 0.999])
         eta1 = rng.uniform(0, 0.99) * eta2**0.5
-        solver = CDFSGAda(setting.beta, eta1, eta2, 10.0 ** rng.uniform(-8, 0))
         B0 = rng.standard_normal(X0.shape) if number % 2 else np.zeros_like(X0)
+        runs.append((CDFSGAda(setting.beta, eta1, eta2, 10.0 ** rng.uniform(-8, 0)), toy, X0, setting, B0))
+    for toy, X0, setting, rng in long_settings(17):  # a large epsilon makes it almost Algorithm 1
+        epsilon = 10.0 ** rng.uniform(0, 2) * squared_norms(toy.gradient_of_h(X0[None], setting.beta)).item()
+        b, s2 = setting.alpha / setting.s1, setting.s2 * epsilon**0.5
+        setting = replace(setting, s1=min(2.0, setting.alpha * epsilon**0.5 / b), s2=s2)
+        runs.append((CDFSGAda(setting.beta, 0.0, 1e-3, epsilon), toy, X0, setting, 0 * X0))
+    for solver, toy, X0, setting, B0 in runs:
         squares, constants = enumerate_paths(solver, toy, X0, setting, B0)
         yield toy, at_most(squares[1:].mean(), second_bound(solver, X0.size, setting, constants))
 
@@ -105,7 +114,7 @@ def bound_of_algorithm_2() -> Margins:
 @statement("theorem on Algorithm 2, rate", "Section 4.2", assumes=STEPS,
     says="The mean of E||grad h(X_k)||^2 is O(1/sqrt(K)).")
 def rate_of_algorithm_2() -> Margins:
-    yield from slope_margins(CDFSGAda(RATE_BETA))
+    yield from slope_margins(CDFSGAda(RATE_BETA), CDFSGAda(2.0, 0.9, 0.9, 0.1), 0.1)
 
 
 @statement("remark on as:algoadam", "Section 4.2", assumes="quadratic f_xi, finitely many outcomes",
@@ -120,7 +129,7 @@ def weaker_assumptions() -> Margins:
             W = [CDFSG(1.0).direction(toy, samples, toy.scores(samples, t * X), t * sym(V)) for V in (Y, Z)]
             steepest.append((norms(W[0] - W[1]) / norms(t * sym(Y - Z))).max())
         L_W = bounded_lipschitz(toy, 1.0, norms(X).max(), max(norms(Y).max(), norms(Z).max()))[1]
-        yield toy, at_most(steepest[0], L_W), at_most(100 * steepest[0], steepest[1])
+        yield toy, true(steepest[0] <= L_W), true(steepest[1] > 100 * steepest[0])
 
 
 @statement("saddles absorb", "Section 4", source=OURS,
@@ -246,6 +255,9 @@ def random_settings(seed: int) -> Iterator[tuple[FinitePencil, Array, Setting, G
         toy = random_pencil(rng, n, outcomes, 0 if n == 1 else n, rng.choice([1, 3]))
         if n == 1:  # M is not nearly 0
             toy = FinitePencil(toy.A_xi, (toy.M_theta**0.5 + 1) ** 2)
+        if number % 4 == 3 and outcomes == 2:  # M_theta is indefinite
+            spread = 2 * sym(rng.standard_normal((n, n))) * norm(toy.M, 2)
+            toy = FinitePencil(toy.A_xi, toy.M + np.stack([spread, -spread]))
         beta = norms(toy.A_xi).max() / np.linalg.eigvalsh(toy.M)[0] * rng.choice([1, 3])
         size = norm(toy.M, 2) ** -0.5
         X0 = rng.standard_normal((n, p)) * size * rng.choice([0.1, 1])
@@ -254,6 +266,17 @@ def random_settings(seed: int) -> Iterator[tuple[FinitePencil, Array, Setting, G
         b = rng.choice([1, rng.uniform(0.05, 1)])
         alpha = min(10.0 ** rng.uniform(-2, 0) / L_h, 2 * b)
         yield toy, X0, Setting(K, alpha / b, alpha * K**0.5, beta), rng
+
+
+def long_settings(seed: int) -> Iterator[tuple[FinitePencil, Array, Setting, Generator]]:
+    """Problems on the line without noise, and as many small steps as reach a stationary point."""
+    rng = default_rng(seed)
+    for _ in range(12):
+        M = rng.uniform(1, 4)
+        toy = FinitePencil(np.full((1, 1, 1), rng.uniform(-1, 1)), np.full((1, 1, 1), M))
+        beta, x = 3 * norm(toy.A) / M, M**-0.5 * rng.choice([0.1, 0.5, 0.9, 1.3])
+        alpha = 10.0 ** rng.uniform(-2, -1) / bounded_lipschitz(toy, beta, x + M**-0.5, 1.0)[0]
+        yield toy, np.full((1, 1), x), Setting(600, 2.0, alpha * 600**0.5, beta), rng
 
 
 HORIZONS = (200, 800, 3200, 12800)
@@ -305,7 +328,38 @@ def rate(solver: CDFSG) -> tuple[Array, float, float]:
     return means, float(slopes.mean()), float(1.96 * slopes.std(ddof=1) / len(slopes) ** 0.5)
 
 
-def slope_margins(solver: CDFSG) -> Margins:
-    means, slope, width = rate(solver)
-    yield at_most(np.full(means.shape, slope - width), -0.5, 1.0)
-    yield f"Slope {slope:.3f} +- {width:.3f} over K = 200 ... 12,800"
+STEADY = (400, 1600, 6400)
+TOLERANCE = 0.05  # of a slope beyond the transient
+
+
+def steady_problems() -> Iterator[tuple[str, FinitePencil, Array]]:
+    """Three problems of little noise, and a minimiser of h: from there, beyond a few steps, noise alone is seen."""
+    for name, A, M, p in (
+        ("n = p = 1", [-1.0], [1.0], 1), ("indefinite M_theta, n = 3, p = 1", [-1.0, 0.5, 1.0], [1.0, 0.5, 0.1], 1),
+        ("n = 4, p = 2", [-1.0, -0.5, 1.0, 2.0], [1.0, 0.8, 0.5, 0.4], 2),
+    ):
+        noise = 0.2 if p == len(A) else 0.1
+        A_xi, M_theta = noise * sym(default_rng(21).standard_normal((2, 16, len(A), len(A))))
+        A_xi, M_theta = (np.diag(mean) + a - a.mean(axis=0) for mean, a in ((A, A_xi), (M, M_theta)))
+        yield name, FinitePencil(A_xi, M_theta), eigh(np.diag(A), np.diag(M))[1][:, :p]
+
+
+def steady_slopes(solver: CDFSG, s2: float) -> Iterator[tuple[str, Array]]:
+    """The slopes over `STEADY` of the means of eight groups of lanes, which have the same draws at each horizon."""
+    for name, toy, X in steady_problems():
+        X0 = np.repeat(X[None], 8 * LANES, axis=0)
+        means = [mean_squared_gradients(solver, toy, X0, 0.5, s2 / K**0.5, K, default_rng(3)) for K in STEADY]
+        groups = np.reshape(means, (len(STEADY), 8, LANES)).mean(axis=2)
+        yield name, np.polyfit(np.log(STEADY), np.log(groups), 1)[0]
+
+
+def slope_margins(solver: CDFSG, steady: CDFSG, s2: float) -> Margins:
+    """From afar the slope is at most -1/2; beyond the transient, on three problems, it is -1/2 from both sides."""
+    _, slope, width = rate(solver)
+    yield f"Slope {slope:.3f} +- {width:.3f} over K = 200 ... 12,800 from afar"
+    yield "from afar", at_most(slope - width, -0.5, 1.0)
+    for name, slopes in steady_slopes(steady, s2):
+        slope, width = slopes.mean(), 1.96 * slopes.std(ddof=1) / len(slopes) ** 0.5
+        yield f"{slope:.3f} +- {width:.3f} over K = 400 ... 6,400 near a minimiser, {name}"
+        yield name, at_most(slope + width, -0.5 + TOLERANCE, 1.0)
+        yield beside("the rate is attained", at_most(-0.5 - TOLERANCE, slope - width, 1.0))

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
@@ -33,13 +34,10 @@ def _of(*modules: ModuleType) -> tuple[Statement, ...]:
     return tuple(s for name in names for s in STATEMENTS.values() if s.margins.__module__ == name)
 
 
-PARTS = (
-    _of(assumptions, definitions, derivatives),
-    _of(first_order, second_order),  # together, as they share the search for stationary points
-    _of(near_feasible, sampling, tracker, adaptive),
-    _of(rates),
+EVERY = _of(
+    assumptions, definitions, derivatives, first_order, second_order, near_feasible, sampling, tracker, adaptive, rates
 )
-"""The statements in the paper's order, in parts that can be tested at the same time."""
+"""The statements in the paper's order."""
 NAME, ERRATA = "statements.csv", "errata.toml"
 
 
@@ -62,7 +60,7 @@ class Recorded:
 
 def errata() -> list[Erratum]:
     """Those of statements, then other misprints, section by section."""
-    found = [statement.erratum for part in PARTS for statement in part if statement.erratum]
+    found = [statement.erratum for statement in EVERY if statement.erratum]
     return sorted([*found, *MISPRINTS], key=lambda erratum: erratum.section)
 
 
@@ -71,14 +69,22 @@ def recorded(path: Path = PAPER / NAME) -> dict[str, Recorded]:
     return {row["statement"]: Recorded(**row) for row in rows}
 
 
-def check_all(jobs: int = 1) -> Iterator[Check]:
-    workers = Parallel(n_jobs=min(jobs, len(PARTS)), return_as="generator")
-    for part in workers(delayed(_check_part)(number) for number in range(len(PARTS))):
-        yield from part
+def check_all(jobs: int = 1, chosen: Sequence[Statement] = EVERY) -> Iterator[Check]:
+    """The outcomes in order, each as soon as it is known."""
+    workers = Parallel(n_jobs=min(jobs, len(chosen)), return_as="generator", batch_size=1)
+    yield from workers(delayed(_check)(statement.label) for statement in chosen)
 
 
-def _check_part(number: int) -> list[Check]:
-    return [statement() for statement in PARTS[number]]
+def _check(label: str) -> Check:
+    return STATEMENTS[label]()
+
+
+def labelled(labels: Sequence[str]) -> list[Statement]:
+    """The statements of these labels; ValueError, with the nearest labels, where there is none."""
+    for label in (label for label in labels if label not in STATEMENTS):
+        near = [name for name in STATEMENTS if label in name] + get_close_matches(label, STATEMENTS, 5, 0.4)
+        raise ValueError(f"there is no statement {label!r}; near it are: {'; '.join(dict.fromkeys(near)) or 'none'}")
+    return [STATEMENTS[label] for label in dict.fromkeys(labels)]
 
 
 def differences(checks: Sequence[Check], rows: dict[str, Recorded]) -> list[str]:
@@ -99,7 +105,7 @@ def as_csv(checks: Sequence[Check]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(field.name for field in fields(Recorded))
-    for s in (statement for part in PARTS for statement in part):
+    for s in EVERY:
         check = found[s.label]
         counts = [str(check.searches), str(check.failed)] if check.searches else ["", ""]
         words = s.label, s.place, s.says, check.verdict, s.assumes, s.source, s.known_by
@@ -117,16 +123,20 @@ def as_toml() -> str:
     return "\n".join(parts)
 
 
-def report(jobs: int, write: bool = False) -> None:
-    """Test and print every statement; write the record, or raise ValueError where it differs."""
-    print(f"{'verdict':24s} {'margin':>9s} {'tested':>6s} {'tightest':>9s}  statement")
-    checks = []
-    for check in check_all(jobs):
+def report(jobs: int, write: bool = False, only: Sequence[str] = ()) -> None:
+    """Test and print the statements, all or some; write the record, or raise ValueError where it differs."""
+    if only and write:
+        raise ValueError("--write needs every statement; leave out --only")
+    chosen, checks, rows = labelled(only) or EVERY, [], recorded()
+    print(f"{'':7s} {'verdict':24s} {'margin':>9s} {'tested':>6s} {'tightest':>9s}  statement")
+    for number, check in enumerate(check_all(jobs, chosen), start=1):
         checks.append(check)
-        print(check, flush=True)
+        print(f"{number:3d}/{len(chosen):3d} {check}", flush=True)
     if write:
         checksums.write(PAPER / NAME, as_csv(checks))
         checksums.write(PAPER / ERRATA, as_toml())
-    if wrong := differences(checks, recorded()):
+        rows = recorded()
+    rows = {label: row for label, row in rows.items() if not only or label in only}
+    if wrong := differences(checks, rows):
         raise ValueError(f"the checks differ from data/paper/{NAME}: " + "; ".join(wrong))
     print(f"{len(checks)} statements, all as recorded in data/paper.")

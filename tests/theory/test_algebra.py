@@ -137,4 +137,4 @@ def test_the_difference_of_grad_g_and_L_is_the_corrected_first_line_of_the_proof
 
 
 def test_the_statements_known_by_algebra_are_those_that_are_proved_here():
-    assert proved == {entry.label for part in statements.PARTS for entry in part if entry.known_by == "algebra"}
+    assert proved == {entry.label for entry in statements.EVERY if entry.known_by == "algebra"}

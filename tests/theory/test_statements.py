@@ -21,7 +21,7 @@ from cdfsg.theory.statement import (
     true,
 )
 
-EVERY = [entry for part in statements.PARTS for entry in part]
+EVERY = statements.EVERY
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,8 @@ def test_a_verdict_that_changed_and_what_is_missing_on_either_side_is_said_in_wo
 
 def test_the_report_fails_where_a_verdict_differs_from_the_record_and_can_write_it(tmp_path, monkeypatch, capsys):
     entry = Statement(margins=lambda: iter([HALF]), label="a", place="p", says="S.")
-    monkeypatch.setattr(statements, "PARTS", ((entry,),))
+    monkeypatch.setattr(statements, "EVERY", (entry,))
+    monkeypatch.setitem(statement.STATEMENTS, "a", entry)
     monkeypatch.setattr(statements, "recorded", lambda: recorded(a=FALSE))
     with pytest.raises(ValueError, match="a is recorded as 'false' but found to be 'holds'"):
         statements.report(1)
@@ -182,5 +183,17 @@ def test_the_command_tests_the_statements_with_its_options(monkeypatch):
 
     calls = []
     monkeypatch.setattr(statements, "report", lambda *options: calls.append(options))
-    assert cli.main(["theory", "--jobs", "1", "--write"]) == cli.main(["theory", "--jobs", "2"]) == 0
-    assert calls == [(1, True), (2, False)]
+    assert cli.main(["theory", "--jobs", "1", "--write"]) == 0
+    assert cli.main(["theory", "--jobs", "2", "--only", "W", "pro:saddle"]) == 0
+    assert calls == [(1, True, ()), (2, False, ["W", "pro:saddle"])]
+
+
+def test_some_statements_are_tested_by_their_labels_and_an_unknown_label_is_refused_with_near_ones(capsys):
+    statements.report(1, only=["W", "eq:H"])
+    assert [line[:8] for line in capsys.readouterr().out.splitlines()[1:3]] == ["  1/  2 ", "  2/  2 "]
+    with pytest.raises(ValueError, match="there is no statement 'pro:sadle'; near it are: pro:saddle; "):
+        statements.report(1, only=["W", "pro:sadle"])
+    with pytest.raises(ValueError, match="near it are: le:sop_slep, eq:nn; "):
+        statements.report(1, only=["eq:nn"])
+    with pytest.raises(ValueError, match="--write needs every statement; leave out --only"):
+        statements.report(1, write=True, only=["W"])
