@@ -81,7 +81,8 @@ def absurd_rows(blocks: list[ViewRows], moments: Moments) -> Array:
     """Mark the rows of a batch that outweigh all others together, those in `moments` included, shape (l,).
 
     The square of such a row's deviation is five times the sum of all others' in most of the columns, or a hundred times
-    in one, and a hundred or a thousand root mean squares long.  At most one row in fifty is marked: more are data.
+    in one; 1e8 times, if the view is sparse or few rows deviate in that column at all.  At most one row in fifty is
+    marked: more are data.
     """
     l = blocks[0].shape[0]  # noqa: E741
     score, squares = np.zeros(l), []
@@ -99,10 +100,14 @@ def absurd_rows(blocks: list[ViewRows], moments: Moments) -> Array:
         D = np.hstack([part for part, _ in rest])
         base = np.concatenate([total for _, total in rest]) - D.sum(axis=0)
         varies = base > ROUNDING * D.max(axis=0)
-        ratio, count = D[:, varies] / base[varies], moments.rows + l - len(top)
-    many = (ratio > max(5, 1e4 / max(count, 1))).sum(axis=1) > varies.sum() / 2
+        ratio, count = D[:, varies] / base[varies], max(moments.rows + l - len(top), 1)
     marked = np.zeros(l, dtype=bool)
-    marked[top] = many | (ratio > max(100, 1e6 / max(count, 1))).any(axis=1)
+    if not (ratio > max(5, 1e4 / count)).any():
+        return marked
+    middle = np.concatenate([np.zeros(len(t)) if sparse.issparse(q) else np.median(q, axis=0) for q, t in squares])
+    usual = middle[varies] > base[varies] / count / 100
+    many = (ratio[:, usual] > max(5, 1e4 / count)).sum(axis=1) > usual.sum() / 2
+    marked[top] = many | (ratio > np.where(usual, max(100, 1e6 / count), 1e8)).any(axis=1)
     return marked
 
 

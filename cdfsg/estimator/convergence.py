@@ -35,10 +35,11 @@ def reason_for_doubt(share: float, tol: float, fit: Any, n_epochs: int) -> str:
     if share >= 1 - (tol or MISSING):
         return ""
     if np.isnan(share):
-        return (
-            "not known to have converged: data that are so wide, and read once, leave no certificate. Call calibrate "
-            "on rows that can be read several times"
-        )
+        if fit.exact is not None:
+            why, remedy = "one pass leaves directions of very little variance to rounding", "fit"
+        else:
+            why, remedy = "data so wide, if read once or with Huber's merit, leave no certificate", "calibrate"
+        return f"not known to have converged: {why}. Call {remedy} with rows that can be read several times"
     much = f"the weights capture {share:.1%} of the exact total correlation of these rows"
     if fit.algorithm == "exact":
         return f"not converged on these rows: {much}, since they were fitted to others"

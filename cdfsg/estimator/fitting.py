@@ -1,21 +1,24 @@
 """A fit in progress: its solver, the rows that wait for it, and what it knows of the exact solution."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from cdfsg import metrics
 from cdfsg.estimator import steps
-from cdfsg.estimator.convention import Solution, normalise
-from cdfsg.estimator.convergence import captured_share
+from cdfsg.estimator.convention import Solution, normalise, with_ridge
+from cdfsg.estimator.convergence import MISSING, captured_share
 from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream
 from cdfsg.estimator.online import OnlineSolver, Restart
-from cdfsg.exact import WIDEST, ExactSolver, streamed_moments
+from cdfsg.estimator.problem import Samples
+from cdfsg.exact import WIDEST, ExactSolver, refine
 from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import make_merit
 from cdfsg.streamed import ViewRows, absurd_rows, dense
 from cdfsg.structure import Structure
 
+BLOCK = 2**23  # numbers of a dense block of rows that wide views are refined by
 FIXED = ("n_components", "merit", "algorithm", "ridge")  # parameters that a fit in progress cannot follow
 
 
@@ -117,23 +120,41 @@ class Fit:
         It has the moments of all rows where covariances are kept; with `latest` those of about the last 10,000.
         """
         if isinstance(self.solver, ExactSolver):
-            return self._best(self.solver), 1.0
+            known = self.solver.basis or self.solver.is_resolved(self.solver.noise)
+            return self._best(self.solver), 1.0 if known else np.nan
         return self._judged(self.exact) if self.exact and not latest else (self.solver.solution(), np.nan)
 
-    def solution_on(self, data: Source | Stream) -> tuple[Solution, float]:
-        """The weights in the convention over all rows of the data, and their share of the exact solution there."""
+    def solution_on(self, data: Source | Stream, improve: bool = False) -> tuple[Solution, float]:
+        """The weights in the convention over all rows of the data, and their share of the exact solution there.
+
+        Wide views are refined for that; `improve` keeps the refined weights, if the algorithm was left open.
+        """
         if self.exact is not None:
             exact = self._new_exact()
             for blocks in data.batches(MEASURED_ROWS):
                 exact.advance(self._without_outliers(blocks, exact))
             self._resolve(exact, data)
             return self._judged(exact)
-        weights = [self.solver.weights[view] for view in self.slices]
-        projected = ([Z @ w for Z, w in zip(blocks, weights, strict=True)] for blocks in data.batches(MEASURED_ROWS))
-        K = streamed_moments(projected, self.parameters["center"])
-        found = normalise(self.solver.weights, self.slices, K, self.merit, self.ridge)
-        self.mixed = self._mixed_on(data, found.weights)
-        return found, np.nan
+        solver, rows = self.solver, max(self.batch_size, min(MEASURED_ROWS, BLOCK // sum(self.sizes)))
+
+        def batches() -> Iterator[Samples]:
+            for blocks in data.batches(rows):
+                yield solver.samples(self._without_outliers(blocks, solver) if self.n_outliers else blocks)
+
+        moments = solver.moments
+        variance = (moments.variance + (moments.mean - solver.mean) ** 2 + self.ridge) / solver.scale**2
+        tol = (self.parameters["tol"] or MISSING) / 4
+        found = refine(solver.problem, batches, solver.average[0].astype(np.float64), variance, tol, self.seed)
+        if improve and self.parameters["algorithm"] == "auto" and self.merit.name == "identity":
+            solver.average[0], K = found.X, found.K
+        else:
+            K = found.K_given
+        K = with_ridge(K, solver.weights, self.slices, -self.ridge)  # which `normalise` adds
+        solution = normalise(solver.weights, self.slices, K, self.merit, self.ridge)
+        self.mixed = self._mixed_on(data, solution.weights)
+        if self.merit.name != "identity":
+            return solution, np.nan
+        return solution, min(1.0, -float(metrics.objective(solution.K[:, :, None], self.merit)[0]) / found.optimum)
 
     def structure(self, weights: Array) -> Structure:
         """Moments of the columns with the projections on weights (n, p), over the rows of the fit."""
@@ -166,7 +187,8 @@ class Fit:
     def _judged(self, exact: ExactSolver) -> tuple[Solution, float]:
         weights = self.solver.weights
         found = normalise(weights, self.slices, exact.moments_of(weights), self.merit, self.ridge)
-        return found, captured_share(found, self._best(exact), self.merit)
+        known = exact.basis or exact.is_resolved(exact.noise)
+        return found, captured_share(found, self._best(exact), self.merit) if known else np.nan
 
     def _best(self, exact: ExactSolver) -> Solution:
         weights, K = exact.best()

@@ -178,7 +178,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             enough = self._fit.steps >= FEW_STEPS and share > 1 - self.tol
             if self._report(epoch, solution.captured, began) or enough or self.algorithm_ == "exact":
                 break
-        self._publish(*(self._fit.solution_on(data) if self._fit.exact is None and data.again else (solution, share)))
+        if self._fit.exact is None and data.again:
+            solution, share = self._fit.solution_on(data, improve=True)
+        self._publish(solution, share)
         return self
 
     def partial_fit(self, views: Any, y: Any = None) -> Self:

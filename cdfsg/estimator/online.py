@@ -93,8 +93,8 @@ class OnlineSolver:
         self.moments.require_squares(self.slices, blocks[0].dtype)
         self._follow_deviations()
         if len(self._shares) < WARM_UP:
-            self._estimate_top(self._samples(blocks))
-        samples = self._samples(blocks)
+            self._estimate_top(self.samples(blocks))
+        samples = self.samples(blocks)
         if hasattr(self, "state") or self._start(samples):
             self._measure(samples)
             self._step(samples)
@@ -108,7 +108,7 @@ class OnlineSolver:
         """The averaged iterate in the convention, by the running moments of its projections."""
         return normalise(self.weights, self.slices, self.K, self.merit, self.ridge)
 
-    def _samples(self, blocks: list[ViewRows]) -> Samples:
+    def samples(self, blocks: list[ViewRows]) -> Samples:
         if self.ridge.any():
             self.problem.ridge = (self.ridge / self.scale**2).astype(self.dtype)
         return centre_and_scale(blocks, self.mean, self.scale)

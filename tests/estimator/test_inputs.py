@@ -53,7 +53,7 @@ def test_sparse_views_may_stand_beside_dense_ones_or_side_by_side():
 
 
 def test_sparse_views_are_never_made_dense():
-    # Dense, the views would take 2 GB each, a minibatch 40 MB; products and moments take 20 MB.
+    # Dense, the views would take 20 GB each; products, moments and sixty columns of weights take 90 MB.
     rng = np.random.default_rng(0)
     rows, columns = np.repeat(np.arange(10_000), 3), rng.integers(0, 50, 30_000)
     columns[::10] = rng.integers(0, 50_000, 3000)
@@ -62,7 +62,7 @@ def test_sparse_views_are_never_made_dense():
     StochasticGCCA(1, n_epochs=1, batch_size=200, random_state=0).fit([view, view.copy()])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 35e6
+    assert peak < 150e6
 
 
 def test_one_array_equals_the_list_of_its_views_and_gives_one_array():
