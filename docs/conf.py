@@ -15,6 +15,11 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 viewcode_line_numbers = True
 viewcode_follow_imported_members = False  # else the list of modules has one of builtins, without a page
+_SAID = "The paper's runs, made again from the original data: what replicates, what does not, and how sure that is."
+myst_html_meta = {
+    "description": _SAID, "property=og:description": _SAID, "property=og:title": html_title,
+    "property=og:type": "website", "property=og:image": "_static/card.png", "twitter:card": "summary",
+}  # fmt: skip
 nb_execution_mode = "off"  # the stored outputs are what was published, and `make test` compares them with a new run
 
 # The reference is made of the docstrings (numpydoc), which give types together with shapes and units.
@@ -56,12 +61,14 @@ def escape_bars(app, what, name, obj, options, lines):
     lines[:] = "".join(parts).split("\n")
 
 
-def let_code_scroll_by_keys(app, page, template, context, doctree):
-    """A box that scrolls can have the focus."""
-    context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
-    context["body"] = context["body"].replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+def make_accessible(app, page, template, context, doctree):
+    """Let boxes that scroll have the focus, and give the heads of the menu the level that the theme leaves out."""
+    body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    context["body"] = re.sub(r'<div class="(?=table-wrapper|wide)', '<div tabindex="0" class="', body)
+    menu = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = menu.replace('role="heading"', 'role="heading" aria-level="2"')
 
 
 def setup(app):
     app.connect("autodoc-process-docstring", escape_bars)
-    app.connect("html-page-context", let_code_scroll_by_keys)
+    app.connect("html-page-context", make_accessible, priority=900)  # after the theme

@@ -41,16 +41,6 @@ WORDS = {word: word for word in VERDICTS} | {
     "diverged-ours": "no result here", "diverged-paper": "a dash in the paper", "not-comparable": "not compared",
 }  # fmt: skip
 """Verdicts as people read them."""
-ASKED = {
-    "against": "The competitors are {}.", "ours": "Ours have run {} a pass.", "sizes": "The batch sizes are {}.",
-    "factor": "The factor is {}.", "loss": "The loss is {}.", "above": "Above is {}.", "below": "Below is {}.",
-    "tall": "Tall ones: {}.", "small": "Small ones: {}.",
-}  # fmt: skip
-"""The numbers of a claim's test in words."""
-VARIANTS = {
-    "Landing fixed": "Landing at its printed step", "Landing authors": "Landing at its authors' step for [-1, 1]",
-    "Landing tuned": "Landing tuned like ours", "RSG+ file": "RSG+ as published", "RSG+ tuned": "RSG+ tuned like ours",
-}  # fmt: skip
 SHORT = 60  # rows up to which a file of records is shown as a table
 LIGHT = 300_000  # bytes up to which one is copied into the site
 WITH_PAGES = ("claims.csv", "verdicts.csv")
@@ -133,18 +123,12 @@ def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
     pages = table_pages(judged)
     links = {page.partition("-")[2]: f"[{name_of(judged[judged['table'] == table])}]({page}.md)"
              for table, page in pages.items()}  # fmt: skip
-    tests = dict.fromkeys(asserted["claim"], "") | {claim["id"]: _test_of(claim) for claim in claims.load_claims()}
+    tests = dict.fromkeys(asserted["claim"]) | {claim["id"]: claim for claim in claims.load_claims()}
     heads = {"paper": "What the paper says", "ours": "What we ask"}
     firsts = {claim: heads[who] for claim, who in zip(asserted["claim"], asserted["who"], strict=True)
               if claim in asserted.drop_duplicates("who")["claim"].tolist()}  # fmt: skip
     return render("claims.md", claims=list(asserted.itertuples()), tests=tests, failures=_failures, links=links,
-                  firsts=firsts)  # fmt: skip
-
-
-def _test_of(claim: dict[str, Any]) -> str:
-    values = {key: value if isinstance(value, list) else [value] for key, value in claim.items() if key in ASKED}
-    words = [ASKED[key].format(", ".join(VARIANTS.get(v, str(v)) for v in some)) for key, some in values.items()]
-    return " ".join([inspect.cleandoc(claims.TESTS[claim["shown_by"]].__doc__ or ""), *words])
+                  firsts=firsts, words=lambda test: inspect.getdoc(claims.TESTS[test]))  # fmt: skip
 
 
 def _failures(where_not: str) -> list[tuple[str, list[str]]]:
@@ -192,10 +176,9 @@ def _curve(table: str) -> dict[str, Any]:
     misfits[mine] = conclusions.adopted_row(tried)[table]
     misfits = misfits.sort_values()
     left_out = folds[(folds["left_out"] == table) & (folds["runs"] == "screening")].iloc[0]
-    points = [(44 + 580 * (k + 0.5) / len(misfits), 150 - 136 * y / 4) for k, y in enumerate(misfits)]
-    return {"points": points, "rank": misfits.index.get_loc(mine) + 1, "of": len(misfits), "used": misfits[mine],
-            "best": misfits.iloc[0], "chosen": left_out["misfit"], "null": left_out["null_median"],
-            "null_5": left_out["null_5"]}  # fmt: skip
+    return {"misfits": list(misfits), "rank": misfits.index.get_loc(mine) + 1, "of": len(misfits),
+            "used": misfits[mine], "best": misfits.iloc[0], "chosen": left_out["misfit"],
+            "null": left_out["null_median"], "null_5": left_out["null_5"]}  # fmt: skip
 
 
 def tolerance_table(quantities: Iterable[str]) -> str:
@@ -211,19 +194,16 @@ def code_of(mark: str) -> list[tuple[str, int, str]]:
     """
     found = []
     for module in (cdfsg.solvers.cdfsg, cdfsg.solvers.engine):
-        source = inspect.getsource(module)
-        tree, lines, parts = ast.parse(source), source.splitlines(), []
-        owners: list[Any] = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
-        for owner in owners:
-            for function in (node for node in owner.body if isinstance(node, ast.FunctionDef)):
-                name = f"{module.__name__}.{getattr(owner, 'name', '')}.{function.name}".replace("..", ".")
-                first, last = function.body[1].lineno if len(function.body) > 1 else 0, function.end_lineno or 0
-                if mark in (ast.get_docstring(function) or ""):
-                    parts.append((first, name, lines[first - 1 : last]))
-                elif first:
-                    parts += [(k, name, [lines[k - 1]]) for k in range(first, last + 1) if mark in lines[k - 1]]
-        found += [(name, line, dedent("\n".join(text))) for line, name, text in sorted(parts)]
-    return found
+        owners = [module, *filter(inspect.isclass, vars(module).values())]
+        for function in (thing for owner in owners for thing in vars(owner).values() if inspect.isfunction(thing)):
+            if function.__code__.co_filename == module.__file__:  # and is not made by a decorator
+                lines, start = inspect.getsourcelines(function)
+                body = ast.parse(dedent("".join(lines))).body[0].body  # type: ignore[attr-defined]
+                rest = range(body[0].end_lineno, len(lines))
+                parts = [rest] if mark in (function.__doc__ or "") else [[k] for k in rest if mark in lines[k]]
+                name = f"{module.__name__}.{function.__qualname__}"
+                found += [(name, start + part[0], dedent("".join(lines[k] for k in part)).rstrip()) for part in parts]
+    return sorted(found, key=lambda part: part[1])
 
 
 def caption_of(name: str, captions: dict[str, str] | None = None) -> str:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from base64 import b64decode
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -24,12 +25,9 @@ from cdfsg.paper.results import claims, conclusions, verdicts
 from cdfsg.theory import statements
 from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS
 
-FIRST = tuple(
-    f"cdfsg.{name}"
-    for name in ("estimator", "problems", "eigenproblems", "merits", "penalty", "metrics", "solvers", "theory")
-)
+FIRST = ("estimator", "problems", "eigenproblems", "merits", "penalty", "metrics", "solvers", "theory")
 """Modules with which the API reference begins."""
-LEFT_OUT = tuple(f"cdfsg.{name}" for name in ("__main__", "checks", "checksums", "files", "lock", "paper", "suite"))
+LEFT_OUT = ("__main__", "checks", "checksums", "files", "lock", "paper", "processes", "suite")
 """Not in the API reference: CONTRIBUTING describes the reproduction and what serves it."""
 FOLDED = ("50_", "51_", "52_")
 """Notebooks of which the site shows the conclusion first, and no code."""
@@ -66,14 +64,14 @@ def write_sources(source: Path) -> None:
     for path in filter(pages.is_light, RECORDS.glob("*.csv")):
         write_atomically(source / "records" / path.name, checksums.read(path))
     write_atomically(source / "_static/mathjax/tex-svg-full.js", _mathjax().read_bytes())
-    colours = [f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items()]
-    write_atomically(source / "_static/verdicts.css", "".join(colours))
+    rules = (f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items())
+    write_atomically(source / "_static/verdicts.css", "".join(rules).replace("/", r"\/"))
     judged, asserted = verdicts.read(), claims.read()
     numbers = conclusions.by_dataset(judged)
     ends = conclusions.endpoints(judged, numbers)
     defaults = checksums.read_csv(RECORDS / "defaults.csv", "make it anew with: make bench")
-    found = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__, "cdfsg.")]
-    modules = [*FIRST, *(name for name in found if name not in (*FIRST, *LEFT_OUT))]
+    found = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__)]
+    modules = [f"cdfsg.{name}" for name in (*FIRST, *(name for name in found if name not in FIRST + LEFT_OUT))]
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
     texts = {
         "generated/counts": pages.counts(judged),
@@ -87,6 +85,7 @@ def write_sources(source: Path) -> None:
         "generated/defaults": pages.render("defaults.html", rows=defaults.fillna({"warned": ""}).itertuples()),
         "generated/torture": pages.torture_table(),
         "generated/algorithms": pages.render("algorithms.md"),
+        "generated/living": pages.render("living.md", caption=pages.caption_of("theory-plane")),
         "claims": pages.claims_page(asserted, judged),
         "report": (ROOT / "REPORT.md").read_text(encoding="utf-8"),
         "questions": f"# Questions to the authors\n\n{summaries.questions(level=2)}",
@@ -152,6 +151,8 @@ def _write(path: Path, notebook: nbformat.NotebookNode) -> None:
             said = cell.source.rpartition("\n\n")[2].replace("\n", " ")
             continue
         shown = re.search(r'figures\.show\(.*?f?"(?:\{name\}-)?([\w-]+)"', cell.source, re.DOTALL)
+        if shown and shown[1] == "identity-line":  # the picture of links to the report
+            write_atomically(path.parents[1] / "_static/card.png", b64decode(cell.outputs[0].data["image/png"]))
         cell.metadata["mystnb"] = {"image": {"alt": pages.caption_of(shown[1]) if shown else said}}
         if folds_all or "%matplotlib" in cell.source:
             cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]

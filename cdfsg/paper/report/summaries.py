@@ -141,6 +141,7 @@ def report(asserted: pd.DataFrame, numbers: pd.DataFrame, ends: dict[str, dict[s
                "first": "first protocol", "null_median": "permuted (median)", "level": "level",
                "matches": "matches"}  # fmt: skip
     shown = folds[list(columns)].rename(columns=columns).map(_short)
+    shown["left out"] = [table_name(name) if name in EXPERIMENTS else name for name in shown["left out"]]
     said = asserted[asserted["who"] == "paper"].to_dict("records")
     return render(
         "report.md", total=numbers.iloc[-1], table=overview(numbers), **_named(ends),

@@ -181,7 +181,7 @@ def test_every_public_function_and_class_is_described_on_the_reference_page_of_i
     front = page("reference")
     for found in pkgutil.iter_modules(cdfsg.__path__, "cdfsg."):
         link = front.select(f'article a[href^="reference/{found.name}.html"]')
-        assert bool(link) == (found.name not in site.LEFT_OUT), found.name
+        assert bool(link) == (found.name.removeprefix("cdfsg.") not in site.LEFT_OUT), found.name
         inside = pkgutil.iter_modules(import_module(found.name).__path__, f"{found.name}.") if found.ispkg else ()
         for module in [import_module(name) for name in (found.name, *(module.name for module in inside)) if link]:
             soup = page(f"reference/{found.name}")
@@ -224,6 +224,22 @@ def test_cost_and_speed_begin_with_their_conclusion_and_hide_their_code(page):
         soup = page(f"notebooks/{name}")
         assert soup.h2.text.startswith("Conclusion")
         assert not [cell for cell in soup.select(".cell_input") if not cell.find_parent("details")]
+
+
+def test_the_front_page_has_a_description_an_icon_and_a_picture_for_links_and_leads_to_the_paper(built, page):
+    soup, (root,) = page("index"), {path.parent for path in built if path.name == "claims.html"}
+    assert len(soup.find("meta", attrs={"name": "description"})["content"]) > 50
+    assert (root / soup.find("meta", property="og:image")["content"]).read_bytes().startswith(b"\x89PNG")
+    assert (root / urlsplit(soup.find("link", rel="icon")["href"]).path).is_file() and soup.find("a", href=pages.PAPER)
+
+
+def test_no_page_for_readers_names_a_table_by_the_label_of_the_papers_source(built):
+    labels = re.compile(r"\bta:(pcctime|fval|data|computation)")
+    texts = {path: soup.article.find_all(string=labels) for path, soup in built.items()}
+    typed = ("pages/verdicts", "_modules", "reference", "notebooks", "records")  # code, and files as they are
+    named = {path.name for path, found in texts.items()
+             if found and not any(part in path.as_posix() for part in typed)}  # fmt: skip
+    assert not named
 
 
 def test_every_picture_says_what_is_seen(built):
