@@ -32,11 +32,6 @@ def test_records_are_published_with_index_curves_and_times_in_files_of_their_own
     assert set(index.loc[index["file"] == "digits-identity-curves.csv", "role"]) == {"trace"}
 
 
-def test_only_the_papers_own_experiments_are_published_in_the_repository(folders):
-    assert archive.folder_of(EXPERIMENT) == folders / "records"
-    assert archive.folder_of(TINY) == folders / "quick" / "records"
-
-
 @pytest.mark.parametrize("experiment, make", [(EXPERIMENT, "make reproduce"), (TINY, "make quick")])
 def test_records_that_are_missing_are_named_with_the_command_that_makes_them(folders, experiment, make):
     with pytest.raises(FileNotFoundError, match=rf"{experiment.name}\.csv is missing; make it with: {make}"):

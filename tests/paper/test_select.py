@@ -51,12 +51,6 @@ def test_the_rule_averages_over_the_tuning_runs():
     assert select(runs) == {KEY: (0.25, 0.01)}
 
 
-def test_a_setting_with_one_diverged_run_is_out():
-    runs = cells(quality=[0.99, 0.5, 0.4])
-    runs.loc[0, ["status", "quality", "fea"]] = ["diverged", np.nan, np.nan]
-    assert select(runs) == {KEY: (0.25, 0.01)}
-
-
 def test_a_setting_with_one_run_of_fea_above_one_is_out_and_at_one_is_in():
     first_run, second_run = [1.001, 0.1, 0.1], [0.0, 0.1, 0.1]
     assert select(cells(quality=[0.99, 0.4, 0.3], fea=first_run + second_run)) == {KEY: (0.25, 0.01)}

@@ -237,11 +237,6 @@ PICKLES = [
 ]
 
 
-def idx_files():
-    for dimensions in DIMENSIONS:
-        yield struct.pack(">4I", 2051, *dimensions) + bytes(3 * 784)
-
-
 def matlab_files(plain):
     """Other dimensions, and the same of a cell array, for which room would be made at once."""
     dimensions, flags, uint8, cell = struct.pack("<2i", 3, 784), struct.pack("<2i", 6, 8), b"\x09", b"\x01"
@@ -249,10 +244,6 @@ def matlab_files(plain):
     for rows, columns in ((2**31 - 1, 2**31 - 1), (2**31 - 1, 1), (-1, -1), (3, 2**30)):
         content = plain.replace(dimensions, struct.pack("<2i", rows, columns))
         yield from (content, content.replace(flags + uint8, flags + cell, 1))
-
-
-def load_idx(_):
-    mnist.load_images()
 
 
 def read_hub(path):
@@ -263,7 +254,8 @@ OF_PICKLES = (TypeError, ValueError, KeyError, EOFError, pickle.UnpicklingError)
 ABSURD_SIZES = {
     "npz": ("x.npz", lambda _: (npz(features=h, labels=npy(np.ones((3, 101), np.uint8))) for h in HEADERS),
             mediamill_files.read_npz, ValueError),
-    "idx": (mnist.FILE, lambda _: idx_files(), load_idx, DownloadError),
+    "idx": (mnist.FILE, lambda _: (struct.pack(">4I", 2051, *sizes) + bytes(3 * 784) for sizes in DIMENSIONS),
+            lambda _: mnist.load_images(), DownloadError),
     "pickle": ("x.whl", lambda _: (hub_wheel(b"\x80\x04" + pickled) for pickled in PICKLES), read_hub, OF_PICKLES),
     "matlab": ("x.mat", matlab_files, nmnist._read_mat, ValueError),
 }  # fmt: skip

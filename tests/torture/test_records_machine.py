@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from cdfsg.files import sweep
+from cdfsg.files import is_intact, sweep
 from cdfsg.paper import archive, records, run
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.run import key_of, run_jobs
@@ -112,6 +112,7 @@ class Records(RuleBasedStateMachine):
     @rule()
     def unpack(self):
         archive.unpack(TINY, self.folder)
+        assert all(is_intact(self.folder / f"{key_of(job)}.csv") for job in JOBS)
 
     @precondition(lambda self: getattr(self, "is_published", False))
     @invariant()
