@@ -165,22 +165,16 @@ def test_our_number_is_the_mean_of_the_ten_runs_at_the_selected_setting(complete
     assert (row["low"], row["high"]) == pytest.approx((0.845 - reach, 0.845 + reach))
 
 
-def test_one_diverged_run_of_ten_makes_the_number_diverged(complete):
+def test_one_diverged_run_of_ten_or_nothing_eligible_makes_the_number_diverged(complete):
     runs = complete.copy()
     mine = at(runs, variant="grid", batch_size=200, p=5, solver="CDFSG", s1=CHOSEN[0], s2=CHOSEN[1], start=3)
     assert mine.sum() == 1
-    runs.loc[mine, "status"] = "diverged"
-    runs.loc[mine, ["pcc", "fea"]] = np.nan
-    table = verdicts(EXPERIMENT, runs)
-    row = one(table, batch_size=200, p=5, solver="CDFSG", quantity="pcc")
-    assert np.isnan(row["reproduced"]) and row["verdict"] == "diverged-ours"
-
-
-def test_where_tuning_finds_nothing_eligible_the_numbers_are_diverged(complete):
-    runs = complete.copy()
+    runs.loc[mine, ["status", "pcc", "fea"]] = "diverged", np.nan, np.nan
     runs.loc[at(runs, role="tuning", batch_size=20, p=5, solver="CDFSG"), "fea"] = 2.0
-    row = one(verdicts(EXPERIMENT, runs), batch_size=20, p=5, solver="CDFSG", quantity="pcc")
-    assert np.isnan(row["reproduced"]) and row["verdict"] == "diverged-ours" and row["runs"] == 0
+    table = verdicts(EXPERIMENT, runs)
+    for size, count in ((200, 10), (20, 0)):
+        row = one(table, batch_size=size, p=5, solver="CDFSG", quantity="pcc")
+        assert np.isnan(row["reproduced"]) and row["verdict"] == "diverged-ours" and row["runs"] == count
 
 
 ROW = {"batch_size": 20, "p": 5, "solver": "CDFSG"}
