@@ -87,15 +87,6 @@ def calm(name):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_a_run_over_calm_data_multiplies_a_difference_by_less_than_a_thousand(name):
-    """This is the condition number of a whole run; times the rounding of double precision it is far below 1e-8."""
-    start = calm(name)["X0"]
-    moved = start + 1e-9 * np.random.default_rng(0).uniform(-1, 1, start.shape)
-    change = np.abs(go(name, **calm(name) | {"X0": moved}).X - go(name, **calm(name)).X).max()
-    assert change < 1000 * 1e-9
-
-
-@pytest.mark.parametrize("name", SOLVERS)
 def test_a_lane_alone_equals_the_same_lane_among_fifty_others(name):
     crowd, start = go(name, **calm(name)), calm(name)["X0"]
     alone = go(name, **calm(name) | {"X0": start[17:18]})

@@ -191,17 +191,12 @@ def test_a_damaged_job_is_named_and_run_again_to_the_same_numbers(tmp_path, monk
     jobs = TINY.jobs()[:2]
     whole = run_jobs(jobs, tmp_path, 1)
     victim = tmp_path / f"{key_of(jobs[0])}.csv"
-    for kind in DAMAGES:
+    for kind in (kind for kind in DAMAGES if kind != "folder"):  # which is told as for a figure
         damage(victim, kind)
-        if kind == "folder":
-            with pytest.raises(OSError, match=f"{victim}'; a folder is where a file is to be written: move it away"):
-                run_jobs(jobs, tmp_path, 1)
-            victim.rmdir()
         capsys.readouterr()
         found = run_jobs(jobs, tmp_path, 1)
         err = capsys.readouterr().err
-        named = str(victim) in err or kind == "folder"
-        tally(found.equals(whole) and "1 of 2 jobs to run" in err and named)
+        tally(found.equals(whole) and "1 of 2 jobs to run" in err and str(victim) in err)
 
 
 @pytest.mark.case("rot: downloaded files")
