@@ -15,6 +15,7 @@ from cdfsg import checksums
 from cdfsg.files import PAPER
 from cdfsg.theory import (
     adaptive,
+    approximate,
     assumptions,
     definitions,
     derivatives,
@@ -35,7 +36,8 @@ def _of(*modules: ModuleType) -> tuple[Statement, ...]:
 
 
 EVERY = _of(
-    assumptions, definitions, derivatives, first_order, second_order, near_feasible, sampling, tracker, adaptive, rates
+    assumptions, definitions, derivatives, first_order, second_order, near_feasible, approximate, sampling, tracker,
+    adaptive, rates,
 )
 """The statements in the paper's order."""
 NAME, ERRATA = "statements.csv", "errata.toml"

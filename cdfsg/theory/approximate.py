@@ -1,0 +1,120 @@
+"""From a small gradient of h to the problem: an approximate thm:refir, and K(eps) on a real instance.
+
+The sample complexity of Section 4 is for h alone.  The corollary of th:star_bx leads from there to the problem inside
+Omega_{1/6}, where nothing in the paper keeps the iterates; the statement here needs no neighbourhood.
+"""
+# fmt: off (see statement.py)
+
+import numpy as np
+from numpy.random import default_rng
+from sklearn.datasets import load_digits
+
+from cdfsg.linalg import Array, inv_sqrt
+from cdfsg.solvers.cdfsg import CDFSG
+from cdfsg.theory.finite import FinitePencil, least_penalty, squared_norms
+from cdfsg.theory.instances import root
+from cdfsg.theory.near_feasible import violation
+from cdfsg.theory.rates import Constants, Setting, bounded_lipschitz, first_bound, tracker_weight
+from cdfsg.theory.statement import ABOVE, OURS, Margins, Relation, at_most, inner, norm, statement
+from cdfsg.theory.stationary import Point, pool
+
+SMALL = 1 / 64  # of eta p^(1/2)
+
+
+@statement("approximate stationarity", "Section 3.4, everywhere", source=OURS, known_by="proof",
+    assumes=ABOVE + ", eta = ||grad h|| / (beta s^(1/2)) <= 1/(64 p^(1/2))",
+    says="Either ||L|| <= 2 kappa^(1/2) ||grad h|| and ||C - I|| <= 5/8 p^(1/2) eta, or sigma_min(C) is at most "
+         "(beta~/(8 kappa beta) + 16/15 eta)^2 and a direction D has curvature at most -9/10 s beta ||D||^2.")
+def small_gradient() -> Margins:
+    """Q = vv' in Le_inner_nablah_XQ, where ``Cv = sigma v`` and ``|Xv| <= (sigma/s)^(1/2)``, tells two kinds of sigma.
+
+    It gives ``|1 - sigma| |sigma^(1/2) (1 + sigma) - t| <= eta``, where ``t = 3/2 v'X'Gv / (beta sigma^(1/2))``.
+    If sigma > 1 is the largest, eq:normlambda bounds t by ``sigma^(1/2) (1 + sigma)/8``, so ``sigma - 1 <= 4/7 eta``.
+    Then ``|t| <= r = beta~/(8 kappa beta) <= 1/8`` for every v, and sigma < 1 is either
+
+    * at least 1/16: ``1 - sigma <= 64/9 eta <= 1/9``, and so ``1 - sigma <= 5/8 eta``; or
+    * less: ``sigma^(1/2) <= r + 16/15 eta <= 1/7``.
+
+    If the first is so of all, X is in Omega_{1/6}, and th:star_bx bounds L.  If not, let u be the left singular vector
+    of ``M^(1/2) X`` for v.  ``D = M^(-1/2) u v'`` has ``<D, MD> = 1`` and the curvature
+    ``9/4 (1 - sigma)^2 <D, hess f(A(X))[D]> - 3 v'X'Gv + beta (5 sigma^2 - 1)``, of which the first term is at most
+    ``9/4 L_g/s <= beta/32``, and the second ``2 sigma^(1/2) r beta <= beta/28``.
+    """
+    rng = default_rng(48)
+    for base in pool()[::4]:
+        inverse, step = inv_sqrt(base.h.M), 0.3 * rng.random()
+        noise = inverse @ rng.standard_normal(base.X.shape)
+        while relative_gradient(point := Point(base.case, base.X + step * noise)) > SMALL * base.case.p**-0.5:
+            step /= 2
+        yield base.case.kind, *either(point)
+
+
+def relative_gradient(point: Point) -> float:
+    """``eta = ||grad h(X)|| / (beta s^(1/2))``."""
+    return norm(point.h.gradient(point.X)) / (point.h.beta * point.case.spectrum[0] ** 0.5)
+
+
+def either(point: Point) -> tuple[Relation, Relation]:
+    """The two bounds of `small_gradient` that apply to X."""
+    h, X, (low, high) = point.h, point.X, point.case.spectrum
+    eta, least = relative_gradient(point), point.eigenvalues[0]
+    if least >= 1 / 16:
+        slope = norm(h.gradient(X))
+        return (at_most(violation(h, X), 5 / 8 * point.case.p**0.5 * eta),
+                at_most(norm(h.lagrangian_gradient(X)), 2 * (high / low) ** 0.5 * slope))
+    far = point.case.threshold / (8 * high / low * h.beta) + 16 / 15 * eta
+    D = lifted(point)
+    return at_most(least**0.5, far), at_most(inner(D, h.hessian(X, D)), -9 / 10 * h.beta * inner(D, h.M @ D))
+
+
+def lifted(point: Point) -> Array:
+    """``M^(-1/2) u v'`` of the least singular value of ``M^(1/2) X``, whose vectors are u and v."""
+    U, _, Vt = np.linalg.svd(root(point.h.M) @ point.X, full_matrices=False)
+    return inv_sqrt(point.h.M) @ U[:, -1:] @ Vt[-1:]
+
+
+def digits(size: int = 100, kept: int = 4) -> FinitePencil:
+    """CCA of the left and the right halves of scikit-learn's digits; an outcome is one of the disjoint minibatches.
+
+    Each half is in its first principal components, of variance 1, so that ``M = I``.
+    """
+    images = load_digits().images
+    halves = [view.reshape(len(view), -1) for view in np.split(images, 2, axis=2)]
+    count = len(images) // size * size
+    views = []
+    for half in halves:
+        U = np.linalg.svd(half[:count] - half[:count].mean(axis=0), full_matrices=False)[0]
+        views.append((U[:, :kept] * count**0.5).reshape(-1, size, kept))
+    one, two = views
+    A_xi, M_theta = np.zeros((2, count // size, 2 * kept, 2 * kept))
+    M_theta[:, :kept, :kept], M_theta[:, kept:, kept:] = one.mT @ one / size, two.mT @ two / size
+    A_xi[:, :kept, kept:] = -2 * one.mT @ two / size
+    return FinitePencil(A_xi + A_xi.mT, M_theta)
+
+
+def observed(toy: FinitePencil, setting: Setting, p: int = 2, lanes: int = 4) -> tuple[float, Constants]:
+    """Mean squared gradient over k < K of a run of Algorithm 1, and its constants, the largest that it has seen."""
+    solver, rng = CDFSG(setting.beta), default_rng(23)
+    X0 = np.linalg.qr(rng.standard_normal((lanes, toy.n, p)))[0] / 2
+    values = {"s1": np.full((lanes, 1, 1), setting.s1), "s2": np.full((lanes, 1, 1), setting.alpha)}
+    state = solver.start(toy, X0, values, toy.rows(rng.integers(toy.outcomes, size=lanes))[None])
+    h, means, sizes = toy.penalty(setting.beta), [], []
+    gap = squared_norms(X0.mT @ toy.M @ X0 - state.Y).mean()
+    for _ in range(setting.K):
+        means.append(squared_norms(toy.gradient_of_h(state.X, setting.beta)).mean())
+        sizes.append([squared_norms(a).max() ** 0.5 for a in (state.X, state.D)])
+        solver.step(toy, state, toy.draw(*rng.integers(toy.outcomes, size=(2, lanes))))
+    (tau_x, tau_d), tau_m = np.max(sizes, axis=0), squared_norms(toy.M_theta).max() ** 0.5
+    L_h, L_W = bounded_lipschitz(toy, setting.beta, tau_x, tau_x * tau_m * (tau_x + 2 * setting.s1 * tau_d))
+    above = np.mean([h.value(X) for X in X0]) - least_penalty(toy, setting.beta, p)
+    J_0, variance = above + tracker_weight(solver, L_W) * gap, squared_norms(toy.M_theta - toy.M).mean()
+    return float(np.mean(means)), Constants(tau_x, tau_d, 0.0, tau_m, variance, L_h, L_W, J_0)
+
+
+def steps_needed(epsilon: float, c: Constants, s1: float, beta: float) -> float:
+    """``K(eps) = 16 J_0 N / eps^4``: the corrected bound of the theorem on Algorithm 1 is eps^2 there.
+
+    The bound is ``2 (J_0/s2 + N s2) / sqrt(K)``, least at ``s2 = (J_0/N)^(1/2)``.
+    """
+    N = first_bound(Setting(1, s1, 1.0, beta), c) / 2 - c.J_0
+    return 16 * c.J_0 * N / epsilon**4
