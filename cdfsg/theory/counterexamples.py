@@ -89,16 +89,6 @@ def approximate_stationarity() -> Found:
     return printed > 0.1 > ours, {"printed": printed, "corrected": ours}
 
 
-@counterexample("f = 0, n = p = 1, M = 1, beta = 1, x = 2, Q = 1")
-def inner_product_last_line() -> Found:
-    x, beta = 2.0, 1.0
-    C = x * x
-    inner = x * (beta * x * (C**2 - 1))  # <x, grad h>
-    stated, printed = beta * C * (C + 1) * (C - 1), beta * C * (C + 1) * (C + 1)
-    numbers = {"<x, grad h>": inner, "statement": stated, "proof's last line": printed}
-    return stated == inner != printed, numbers
-
-
 @counterexample("f = 0, M = I, beta = 1, X = diag(1, 1/2), D = [[0, 1], [1, 0]]")
 def hessian_last_term() -> Found:
     X, D = np.diag([1, 0.5]), np.array([[0, 1], [1, 0]])
@@ -121,15 +111,6 @@ def inner_bound_inside() -> Found:
     C = s * x * x
     bound = (3 * L_g + 2 * b * s**0.5) / (2 * s) * C + L_g / (2 * s) * C**2
     return x * b > bound, {"sigma_max(X'G)": x * b, "printed bound": bound}
-
-
-@counterexample("f = x, n = p = 1, M = 1/4, x = 2")
-def inner_bound_without_s() -> Found:
-    s, b, L_g = 0.25, 1.0, 0.0  # f = b x, M = s
-    x = s**-0.5  # feasible
-    printed = 2 * L_g + s**0.5 * b
-    numbers = {"sigma_max(X'G)": x * b, "printed bound": printed, "divided by s": printed / s}
-    return printed < x * b <= printed / s, numbers
 
 
 @counterexample("f = |x|^2/2, n = 2, p = 1, M = I, beta = 72, X = 0")
@@ -157,14 +138,6 @@ def normal_curvature_step() -> Found:
     beta, b = 12.0, 1.0  # beta is the threshold
     curvature, printed = 4 * beta - 3 * b, 4 * beta - b  # h'' = -3 b x + beta (5 x^4 - 1)
     return curvature < printed, {"<N, hess h N>": curvature, "printed lower bound": printed}
-
-
-@counterexample("f = X_11, M = I, X = I, S = diag(0, 1)")
-def normal_curvature_equality() -> Found:
-    X, S, gradient = I, np.diag([0.0, 1.0]), np.diag([1.0, 0.0])
-    left = np.trace(S @ S @ X.T @ gradient)
-    right = np.linalg.norm(X.T @ gradient, 2) * np.sum(S**2)
-    return left < right, {"left": left, "right": right}
 
 
 @counterexample("f = X_12, M = I, X = diag(1, 1/2), Q = [[0, 1], [1, 0]]")
@@ -223,6 +196,22 @@ def huber_minibatch() -> Found:
     t = Z[:, 0] * Z[:, 1]
     exact, mean = 2 * -(t.mean() ** 2) / 2 + 0.0, np.mean(-2 * t**2 / 2)
     return exact != mean, {"f": exact, "E f_xi": mean}
+
+
+@counterexample("f = -2 g(x y), y = 1, x = mu = 0.1")
+def huber_has_kinks() -> Found:
+    mu, step = 0.1, 1e-6  # df/dx = -2 min(x, mu)
+    slopes = [2 * (mu - min(mu + side * step, mu)) / (side * step) for side in (-1, 1)]
+    return slopes[0] != slopes[1], {"f'' from below": slopes[0], "from above": slopes[1]}
+
+
+@counterexample("f = 0, M_theta = 1, alpha beta = 1/2, b = 1, x_0 = 1.6")
+def far_start() -> Found:
+    x, numbers = 1.6, {}
+    for k in range(1, 5):
+        x = x - 0.5 * x * (x**4 - 1)
+        numbers[f"|x_{k}|"] = abs(x)
+    return numbers["|x_4|"] > 1e30, numbers
 
 
 @counterexample("M_theta in {0.5, 1.5}, x = 1, D = 0, Y_0 = 0.5, b = 4, draws 1.5, 0.5, 1.5")

@@ -7,9 +7,20 @@ from cdfsg.linalg import sym
 from cdfsg.penalty import Penalty
 from cdfsg.problems import Quadratic
 from cdfsg.theory import counterexamples
+from cdfsg.theory.derivatives import along
 from cdfsg.theory.instances import COUNT, QUADRATICS, feasible, instances, parts_of, points
 from cdfsg.theory.statement import BLANKET, Margins, at_most, equal, inner, norm, statement
 from cdfsg.theory.stationary import quadratic_minimiser
+
+
+@statement("eq:tx", "Section 2", assumes="M > 0, X feasible",
+    known_by="proof", says="The tangent space of the feasible set at X is {D: Psi(D'MX) = 0}.")
+def tangent_space() -> Margins:
+    """The derivative of C along D is ``2 Psi(D'MX)``, which is onto S^p, as ``D = XS`` shows."""
+    for case, h, X, rng in points(feasible, instances(COUNT, 26)):
+        D, S = rng.standard_normal(X.shape), sym(rng.standard_normal((case.p, case.p)))
+        yield (equal(along(h.constraint, X, D), 2 * sym(D.T @ h.M @ X), norm(D) * norm(h.M @ X) + norm(D) ** 2),
+               equal(sym((X @ S).T @ h.M @ X), S, norm(S)))
 
 
 @statement("eq:nx", "Section 2", assumes="M > 0, X feasible",

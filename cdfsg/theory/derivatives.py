@@ -76,20 +76,6 @@ def commuting(C: Array, rng: Generator) -> Array:
     return (vectors * rng.standard_normal(len(C))) @ vectors.T
 
 
-@statement("Le_inner_nablah_XQ, proof", "Section 3.1, last line", assumes=EVERY + ", Q commutes with C",
-    known_by="algebra", says="The same at the end of the proof.",
-    printed="(... - 3/2 Lambda(X)) (X'MX + I) Q",
-    corrected="(... - 3/2 Lambda(X)) (X'MX - I) Q, since C^2 - I = (C + I)(C - I)",
-    severity="typo", counterexample=counterexamples.inner_product_last_line)
-def inner_product_proof() -> Margins:
-    for _, h, X, rng in points(somewhere, any_instances(COUNT, 7)):
-        C, Lambda = h.constraint(X), sym(X.T @ dissolved_gradient(h, X))
-        Q, one = commuting(C, rng), eye_like(C)
-        before = Lambda @ (1.5 * one - C / 2) - Lambda @ C + h.beta * C @ (C + one) @ (C - one)
-        last = (h.beta * C @ (C + one) - 1.5 * Lambda) @ (C - one)
-        yield equal(np.trace(before @ Q), np.trace(last @ Q), norm(Q) * (norm(Lambda) + h.beta) * (1 + norm(C)) ** 3)
-
-
 @statement("eq:normgraf", "Section 3.1", assumes=BLANKET,
     known_by="proof", says="||grad f(X)|| <= L_g ||X|| + L_0, with equality for linear f.")
 def growth_of_the_gradient() -> Margins:

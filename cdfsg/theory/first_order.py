@@ -9,7 +9,7 @@ from cdfsg.linalg import Array
 from cdfsg.penalty import Penalty
 from cdfsg.problems import Quadratic
 from cdfsg.theory import counterexamples, saddles
-from cdfsg.theory.derivatives import dissolved_gradient, multiplier_bound
+from cdfsg.theory.derivatives import dissolved_gradient
 from cdfsg.theory.instances import COUNT, QUADRATICS, Instance, feasible, instances, points
 from cdfsg.theory.statement import ABOVE, BLANKET, Margins, at_most, beside, equal, inner, norm, statement, true
 from cdfsg.theory.stationary import FEASIBLE, Point, certificate, huber_pairs, pencil, pool, quadratic_lengths
@@ -71,19 +71,6 @@ def feasible_or_far() -> Margins:
         sharper = (ratio * low / (8 * high)) ** 2
         others = [value for value in point.eigenvalues if abs(value - 1) > FEASIBLE]
         yield point, at_most(min(others), ratio / 4), beside("the sharper bound holds", at_most(max(others), sharper))
-
-
-@statement("The_first_order_equivalence_feasible, proof", "Section 3.2", assumes=STATIONARY,
-    known_by="proof", says="A bound on sigma_max(X'G(X)) in Omega.",
-    printed="sigma_max(X'G(X)) <= 2 p L_g + s^(1/2) L_0",
-    corrected="sigma_max(X'G(X)) <= (2 p L_g + s^(1/2) L_0) / s",
-    severity="typo", counterexample=counterexamples.inner_bound_without_s, rounding=ROUNDING)
-def feasible_or_far_proof() -> Margins:
-    """eq:normlambda at ``sigma = 1``, by pro:sigma_up."""
-    yield pool().searches
-    for point in pool().points:
-        product = point.X.T @ dissolved_gradient(point.h, point.X)
-        yield point, at_most(norm(product, 2), multiplier_bound(point.case))
 
 
 @statement("pro:saddle", "Section 3.2, third proposition", assumes=INFEASIBLE,

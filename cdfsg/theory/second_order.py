@@ -12,7 +12,7 @@ from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import multiplier_bound
 from cdfsg.theory.first_order import ROUNDING, STATIONARY
 from cdfsg.theory.instances import parts_of
-from cdfsg.theory.statement import Margins, at_most, beside, equal, inner, norm, statement, true
+from cdfsg.theory.statement import Margins, at_most, beside, equal, inner, statement, true
 from cdfsg.theory.stationary import Point, hessian_matrix, pool, units
 
 SIGN = 1e-12  # curvature, relative to the Hessian's size, that counts as zero
@@ -73,20 +73,6 @@ def normal_curvature() -> Margins:
         exact = 4 * size - 3 * float(np.trace(S @ S @ X.T @ h.problem.gradient(X)))
         yield point, at_most(4 * size - exact, 4 * size), equal(curvature, exact, size * 10)
         yield beside("it is at least 15/4 beta |S|^2", at_most(15 / 4 * size, curvature))
-
-
-@statement("le:sop_slep, proof", "Section 3.3, before step (i)", assumes=FEASIBLE,
-    known_by="proof", says="A trace equals the largest singular value times a norm.",
-    printed="tr(S^2 X' grad f(X)) = sigma_max(X' grad f(X)) ||S||^2",
-    corrected="tr(S^2 X' grad f(X)) <= sigma_max(X' grad f(X)) ||S||^2",
-    severity="typo", counterexample=counterexamples.normal_curvature_equality, rounding=ROUNDING)
-def trace_bound() -> Margins:
-    """``tr(S^2 P) <= sigma_max(P) tr(S^2)`` for symmetric S."""
-    yield pool().searches
-    for point, _, _, S in random_directions(34):
-        product = point.X.T @ point.h.problem.gradient(point.X)
-        bound = norm(product, 2) * inner(S, S)
-        yield point, at_most(float(np.trace(S @ S @ product)), bound)
 
 
 @statement("le:sop_slep, proof (i)", "Section 3.3", assumes=FEASIBLE,

@@ -20,6 +20,7 @@ from cdfsg.theory import (
     definitions,
     derivatives,
     first_order,
+    hypotheses,
     near_feasible,
     rates,
     sampling,
@@ -36,8 +37,8 @@ def _of(*modules: ModuleType) -> tuple[Statement, ...]:
 
 
 EVERY = _of(
-    assumptions, definitions, derivatives, first_order, second_order, near_feasible, approximate, sampling, tracker,
-    adaptive, rates,
+    assumptions, definitions, derivatives, first_order, second_order, near_feasible, approximate, hypotheses, sampling,
+    tracker, adaptive, rates,
 )
 """The statements in the paper's order."""
 NAME, ERRATA = "statements.csv", "errata.toml"

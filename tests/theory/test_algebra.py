@@ -118,7 +118,7 @@ def test_W_is_the_derivative_of_H_through_both_arguments_and_the_gradient_of_h_a
     assert is_zero(h.direction(X, C) - h.gradient(X))
 
 
-@proves("Le_inner_nablah_XQ", "Le_inner_nablah_XQ, proof", "eq:sta2")
+@proves("Le_inner_nablah_XQ", "eq:sta2")
 def test_the_lemma_on_the_gradient_along_XQ_holds_for_every_Q_that_commutes_with_C(n, p):
     h, X, _, _, _ = generic(n, p)
     C, one, Lam = X.T @ h.M @ X, np.eye(p, dtype=int), sym(X.T @ dissolved_gradient(h, X))

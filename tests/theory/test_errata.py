@@ -139,7 +139,7 @@ def _():
 # --- Section 3
 
 
-@shows("Section 3.1, last line: Le_inner_nablah_XQ, proof")
+@shows("Section 3.1, proof of Le_inner_nablah_XQ, last line")
 def _():
     left = 2 * h1(0 * x, beta=1.0).deriv()(2)  # <x, grad h>, f = 0, C = 4
     assert left == 4 * (4 + 1) * (4 - 1) != 4 * (4 + 1) * (4 + 1)
@@ -181,7 +181,7 @@ def _():
     assert bound(point**2) < point * 1 <= bound(1)
 
 
-@shows("Section 3.2: The_first_order_equivalence_feasible, proof")
+@shows("Section 3.2, proof of The_first_order_equivalence_feasible")
 def _():
     s, p, L_g, L_0 = 0.25, 1, 0, 1  # f = x, M = s
     point = s**-0.5
@@ -204,7 +204,7 @@ def _():
     assert curvature(h, X, u @ v.T) == pytest.approx(9 / 4 - 72, abs=1e-3)
 
 
-@shows("Section 3.3, before step (i): le:sop_slep, proof")
+@shows("Section 3.3, proof of le:sop_slep, before step (i)")
 def _():
     slope_of_f, S = np.diag([1, 0]), np.diag([0, 1])  # f = X_11, M = X = I
     assert trace(S @ S @ slope_of_f) == 0 < norm(slope_of_f, 2) * norm(S) ** 2
@@ -502,6 +502,21 @@ def _():
         change = slope(lambda a, R=R: -2 * (a * R) ** 2 / 2, mu / R * (1 - 1e-9), 1.0, 1e-12) - 0
         slopes.append(abs(change) / (mu / R))
     assert slopes[1] == pytest.approx(1e4 * slopes[0], rel=1e-3)
+
+
+@shows("Section 3.1, Assumption 3.4, Section 5: as:s, Huber")
+def _():
+    mu, step = 0.1, 1e-4  # f = -2 g(x y), y = 1
+    slopes = [(-2 * min(mu + side * step, mu) + 2 * mu) / (side * step) for side in (-1, 1)]
+    assert slopes == [pytest.approx(-2), pytest.approx(0)]
+
+
+@shows("Section 4.1, Assumption 4.1: as:algo (3)")
+def _():
+    points = [1.6, 1.4]  # f = 0, M_theta = 1, alpha beta = 1/2; 1.495 = 5^(1/4) is the limit
+    for _ in range(4):
+        points = [z - 0.5 * h1(0 * x, beta=1.0).deriv()(z) for z in points]
+    assert abs(points[0]) > 1e30 and abs(points[1]) <= 1.4
 
 
 @shows("Assumption 1.3, Section 5, constant features: as:blanket (3)")

@@ -139,13 +139,22 @@ def test_the_report_and_every_open_question_with_its_answers_are_pages(page):
     assert sum("(ours)" in row.text for row in page("questions").select("article tr")) == asked["choice"].nunique()
 
 
-def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erratum_with_what_refutes_it(page):
+def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erratum_with_its_reason(page):
     soup, rows = page("pages/theory"), statements.recorded().values()
     cells = [row.select("td") for row in soup.select("article table.numbers tbody tr")]
-    shown = [(says.text, verdict.text) for _, _, says, _, verdict in cells]
-    assert shown == [(row.says, f"{site.SIGNS[row.verdict][0]} {row.verdict}") for row in rows]
-    errata = [entry for entry in statements.errata() if entry.counterexample]
-    assert errata and all(str(entry.counterexample()) in soup.text for entry in errata)
+    shown = [(says.text, known.text, verdict.text) for _, _, says, known, _, verdict in cells]
+    assert sorted(shown) == sorted((r.says, r.known_by, f"{site.SIGNS[r.verdict][0]} {r.verdict}") for r in rows)
+    assert all(str(entry.proof or entry.counterexample()) in soup.text for entry in statements.errata())
+
+
+def test_the_page_on_the_theory_shows_at_first_what_does_not_hold_as_printed(page):
+    soup = page("pages/theory")
+    first = [row for row in soup.select("article table.numbers tbody tr") if not row.find_parent("details")]
+    wanted = [row for row in statements.recorded().values() if row.source == "printed" and row.verdict != "holds"]
+    assert [row.select("td")[2].text for row in first] == [row.says for row in wanted] != []
+    typos = [entry.place for entry in statements.errata() if entry.severity == "typo"]
+    heads = [head.text for head in soup.select("h3")]
+    assert typos and not any(place in head for place in typos for head in heads)
 
 
 def test_the_front_page_counts_the_verdicts_of_every_table(page, judged):
