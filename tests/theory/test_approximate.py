@@ -28,7 +28,7 @@ def test_the_gradient_along_X_v_v_bounds_each_eigenvalue():
             if sigma > 1e-12:
                 t = 1.5 * v @ X.T @ G @ v / (h.beta * sigma**0.5)
                 assert abs(1 - sigma) * abs(sigma**0.5 * (1 + sigma) - t) <= eta * (1 + 1e-7) + 1e-12
-                assert abs(t) <= r * (1 + 1e-9) <= 1 / 8
+                assert abs(t) <= r * (1 + 1e-9) <= 1 / 8 * (1 + 1e-8)
 
 
 def test_the_direction_has_the_curvature_of_the_proof_at_any_point():

@@ -175,7 +175,8 @@ def questions(level: int = 3) -> str:
 def theory(rows: Iterable[Recorded]) -> str:
     """Number of statements per verdict as Markdown, the printed ones apart from our readings."""
     rows, found = list(rows), []
-    for source, whose in ((PRINTED, "printed in Sections 2 to 4"), (OURS_OF_THEORY, "ours: on Section 5, and two theorems")):
+    whose_of = {PRINTED: "printed in Sections 2 to 4", OURS_OF_THEORY: "ours: on Section 5, and two theorems"}
+    for source, whose in whose_of.items():
         words = [row.verdict for row in rows if row.source == source]
         found.append({"statements": whose, "number": len(words), **{v: words.count(v) for v in VERDICTS_OF_THEORY}})
     return render("table.md", table=pd.DataFrame(found))
