@@ -196,7 +196,8 @@ def enumerate_paths(
         sizes.append([a.max() ** 0.5 for a in (squared_norms(state.X), squared_norms(state.D), squares)])
     tau_x, tau_d, tau_h = np.max(sizes, axis=0)
     tau_m = squared_norms(toy.M_theta).max() ** 0.5
-    tau_y = tau_x * tau_m * (tau_x + 2 * setting.s1 * tau_d)  # pro:boundy
+    pace = (X0.size / (1 - solver.eta2)) ** 0.5 if isinstance(solver, CDFSGAda) else tau_d  # of ||X_{k+1} - X_k||/alpha
+    tau_y = tau_x * tau_m * (tau_x + 2 * setting.s1 * pace)  # pro:boundy
     lipschitz = exact_lipschitz if X0.size == 1 else bounded_lipschitz
     L_h, L_W = lipschitz(toy, setting.beta, tau_x, tau_y)
     h = toy.penalty(setting.beta)
