@@ -1,10 +1,12 @@
 """What components mean: loadings, variance explained, and the prediction of a view from others."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from cdfsg.linalg import Array
+from cdfsg.streamed import Moments, ViewRows
 
 RANK_RTOL = 1e-10  # relative eigenvalue below which a combination of projections counts as empty
 
@@ -44,6 +46,32 @@ class Structure:
     def _own(self, i: int) -> Array:
         """Covariances of a view's columns with its projections of variance 1, (n_i, p)."""
         return self.mixed[self.slices[i], i] / _root(np.diagonal(self.K[i, i]))
+
+
+def structure_of(S: Array, weights: Array, slices: tuple[slice, ...]) -> Structure:
+    """From second moments S (n, n) and weights (n, p)."""
+    mixed = np.stack([S[:, view] @ weights[view] for view in slices], axis=1)
+    return Structure(np.diag(S), mixed, _projected(mixed, weights, slices), slices)
+
+
+def streamed_structure(
+    batches: Iterable[list[ViewRows]], mean: Array, weights: Array, slices: tuple[slice, ...]
+) -> Structure:
+    """From rows in blocks (l, n_i) per view, about a vector (n,)."""
+    moments = Moments(len(mean))
+    mixed = np.zeros((len(mean), len(slices) * weights.shape[1]))
+    for blocks in batches:
+        moments.update(blocks)
+        views = zip(blocks, slices, strict=True)
+        P = np.hstack([Z @ weights[view] - mean[view] @ weights[view] for Z, view in views])
+        mixed += np.concatenate([Z.T @ P for Z in blocks]) - np.outer(mean, P.sum(axis=0))
+    mixed = mixed.reshape(len(mean), len(slices), -1) / moments.rows
+    columns = moments.variance + (moments.mean - mean) ** 2
+    return Structure(columns, mixed, _projected(mixed, weights, slices), slices)
+
+
+def _projected(mixed: Array, weights: Array, slices: tuple[slice, ...]) -> Array:
+    return np.stack([np.einsum("na,njb->jab", weights[view], mixed[view]) for view in slices])
 
 
 def _root(values: Array) -> Array:

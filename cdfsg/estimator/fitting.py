@@ -16,7 +16,7 @@ from cdfsg.exact import WIDEST, ExactSolver, refine
 from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import make_merit
 from cdfsg.streamed import ViewRows, absurd_rows, dense
-from cdfsg.structure import Structure
+from cdfsg.structure import Structure, streamed_structure, structure_of
 
 BLOCK = 2**23  # numbers of a dense block of rows that wide views are refined by
 FIXED = ("n_components", "merit", "algorithm", "ridge")  # parameters that a fit in progress cannot follow
@@ -51,7 +51,7 @@ class Fit:
         self.exact = self._new_exact() if n <= WIDEST or self.algorithm == "exact" else None
         self.solver: Any = self.exact if self.algorithm == "exact" else None
         self.waiting: list[list[ViewRows]] = []
-        self.mixed: Array | None = None  # ``S_ij w_j`` (n, m, p) of the weights, if a pass was made for it
+        self.wide_structure: Structure | None = None  # of the weights, if a pass was made for it
         self.n_outliers, self._outlier = 0, ""
 
     @property
@@ -95,7 +95,7 @@ class Fit:
 
     def advance(self, blocks: list[ViewRows], epoch: int = 1) -> None:
         """Take in some rows, one block (l, n_i) per view, in the first pass for the exact solution, too."""
-        solver, self.mixed = self.solver or self._new_online(blocks[0].dtype), None
+        solver, self.wide_structure = self.solver or self._new_online(blocks[0].dtype), None
         blocks = self._without_outliers(blocks, self.exact or solver, epoch)
         if solver is not self.exact:
             solver.advance(blocks)
@@ -137,9 +137,12 @@ class Fit:
             return self._judged(exact)
         solver, rows = self.solver, max(self.batch_size, min(MEASURED_ROWS, BLOCK // sum(self.sizes)))
 
-        def batches() -> Iterator[Samples]:
+        def kept() -> Iterator[list[ViewRows]]:
             for blocks in data.batches(rows):
-                yield solver.samples(self._without_outliers(blocks, solver) if self.n_outliers else blocks)
+                yield self._without_outliers(blocks, solver) if self.n_outliers else blocks
+
+        def batches() -> Iterator[Samples]:
+            return map(solver.samples, kept())
 
         moments = solver.moments
         variance = (moments.variance + (moments.mean - solver.mean) ** 2 + self.ridge) / solver.scale**2
@@ -151,33 +154,18 @@ class Fit:
             K = found.K_given
         K = with_ridge(K, solver.weights, self.slices, -self.ridge)  # which `normalise` adds
         solution = normalise(solver.weights, self.slices, K, self.merit, self.ridge)
-        self.mixed = self._mixed_on(data, solution.weights)
+        self.wide_structure = streamed_structure(kept(), solver.mean, solution.weights, self.slices)
         if self.merit.name != "identity":
             return solution, np.nan
         return solution, min(1.0, -float(metrics.objective(solution.K[:, :, None], self.merit)[0]) / found.optimum)
 
     def structure(self, weights: Array) -> Structure:
         """Moments of the columns with the projections on weights (n, p), over the rows of the fit."""
-        if self.exact is None:
-            if self.mixed is None:
-                raise ValueError("columns and projections were not read together: call calibrate on all rows")
-            moments = self.solver.moments
-            columns, mixed = moments.variance + (moments.mean - self.solver.mean) ** 2, self.mixed
-        else:
-            S = self.exact.covariance
-            columns, mixed = np.diag(S), np.stack([S[:, view] @ weights[view] for view in self.slices], axis=1)
-        K = np.stack([np.einsum("na,njb->jab", weights[view], mixed[view]) for view in self.slices])
-        return Structure(columns, mixed, K, self.slices)
-
-    def _mixed_on(self, data: Source | Stream, weights: Array) -> Array:
-        """``S_ij w_j`` over the rows of the data, about the mean of the fit, shape (n, m, p)."""
-        mean, rows, mixed = self.solver.mean, 0, np.zeros(())
-        for blocks in data.batches(MEASURED_ROWS):
-            views = zip(blocks, self.slices, strict=True)
-            P = np.hstack([Z @ weights[view] - mean[view] @ weights[view] for Z, view in views])
-            mixed = mixed + np.concatenate([Z.T @ P for Z in blocks]) - np.outer(mean, P.sum(axis=0))
-            rows += len(P)
-        return (mixed / rows).reshape(len(mean), len(self.sizes), -1)
+        if self.exact is not None:
+            return structure_of(self.exact.covariance, weights, self.slices)
+        if self.wide_structure is None:
+            raise ValueError("columns and projections were not read together: call calibrate on all rows")
+        return self.wide_structure
 
     def outliers(self) -> str:
         """Words for the rows left out since the last call."""

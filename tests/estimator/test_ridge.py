@@ -48,6 +48,18 @@ def test_every_algorithm_finds_the_leading_eigenvectors_of_the_pencil(sizes, set
     assert np.trace(plain.T @ S @ plain) < 0.995 * best  # the ridge asks for other weights
 
 
+@pytest.mark.parametrize("algorithm", ["auto", "cdfsg-ada"])
+def test_the_certificate_of_wide_views_counts_the_ridge(algorithm, monkeypatch):
+    monkeypatch.setattr("cdfsg.estimator.fitting.WIDEST", 3)
+    views = synthetic(sizes=(8, 6, 7))
+    S, M = pencil(views, RIDGE)
+    model = StochasticGCCA(3, ridge=RIDGE, algorithm=algorithm, random_state=0).fit(views)
+    X = stacked(model)
+    share = np.trace(X.T @ S @ X) / eigh(S, M, eigvals_only=True)[::-1][:3].sum()
+    np.testing.assert_allclose(X.T @ M @ X, np.eye(3), atol=1e-8)
+    assert share > 0.99 and model.captured_ == pytest.approx(share, abs=5e-3)
+
+
 def test_columns_of_unit_deviation_are_reported_and_change_nothing_else():
     views = synthetic()
     plain, scaled = (StochasticGCCA(3, ridge=0.5, scale=scale).fit(views) for scale in (False, True))
