@@ -48,13 +48,6 @@ class Relation:
             gap = -np.linalg.norm(gap.reshape(*np.shape(scale), -1), axis=-1)
         return np.asarray(gap / np.maximum(scale, TINY))
 
-    def changed(self, share: float) -> "Relation":
-        """The relation with its right side off by a share of it (of the scale, if it is zero), or the negation."""
-        if self.kind == CONDITION:
-            return replace(self, lhs=1 - self.lhs)
-        size = np.abs(self.rhs) if np.any(self.rhs) else self.scale
-        return replace(self, rhs=self.rhs - share * size)
-
 
 def at_most(a: Any, b: Any, scale: Any = None) -> Relation:
     """``a <= b``, entrywise.
@@ -240,7 +233,7 @@ class Statement:
 
     def conclude(self, margins: Margins) -> Check:
         """What the relations, notes and searches of a check say; ArithmeticError where a claim beside fails."""
-        tallies: dict[int | str, Tally] = {}
+        tallies: dict[str | tuple[str, int], Tally] = {}
         words, made, failed = self.says, 0, 0
         for item in margins:
             if isinstance(item, str):
@@ -250,7 +243,7 @@ class Statement:
             else:
                 for key, relation, instance in numbered(item):
                     tallies.setdefault(key, Tally()).add(relation, instance)
-        own = [tally for key, tally in tallies.items() if isinstance(key, int)]
+        own = [tally for key, tally in tallies.items() if isinstance(key, tuple)]
         sound = [tally for tally in tallies.values() if tally.holds(self.rounding)]
         for claim, tally in tallies.items():
             if isinstance(claim, str) and tally not in sound:
@@ -272,12 +265,12 @@ class Statement:
         )  # fmt: skip
 
 
-def numbered(item: Relation | tuple[Any, ...]) -> Iterator[tuple[int | str, Relation, object]]:
-    """Each relation, its claim or number, and the instance that may come first."""
+def numbered(item: Relation | tuple[Any, ...]) -> Iterator[tuple[str | tuple[str, int], Relation, object]]:
+    """The claim of each relation, or its kind and number; the relation; the instance that may come first."""
     items = item if isinstance(item, tuple) else (item,)
     instance, relations = ("", items) if isinstance(items[0], Relation) else (items[0], items[1:])
     for number, relation in enumerate(relations):
-        yield relation.claim or number, relation, instance
+        yield relation.claim or (relation.kind, number), relation, instance
 
 
 STATEMENTS: dict[str, Statement] = {}

@@ -172,7 +172,7 @@ def tracking_error(b: float, steps: int) -> Array:
 def _path(rng: Generator, n: int, p: int, worst: bool, lanes: int = 120, steps: int = 25) -> tuple[Array, ...]:
     """Iterates with directions of norm 1, b in [0, 1] and ``alpha <= a b``; at worst X grows straight."""
     b = rng.choice([0.0, 1.0, 0.5], (steps, lanes)) if worst else rng.uniform(0, 1, (steps, lanes))
-    a = 10.0 ** rng.uniform(-2, 1, lanes)
+    a = 10.0 ** rng.uniform(-4, 1, lanes)
     D = rng.standard_normal((steps, n, lanes, p)).swapaxes(1, 2)
     X = [rng.standard_normal((n, lanes, p)).swapaxes(0, 1) * 10.0 ** rng.uniform(-2, 1, (lanes, 1, 1))]
     for k in range(steps):

@@ -1,4 +1,4 @@
-"""The printed bound of the theorem on Algorithm 1: its certificate, and the search with semidefinite M_theta."""
+"""The printed bounds of the theorems on both algorithms: the first's certificate, and searches for violations."""
 
 from fractions import Fraction
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import differential_evolution
 
-from cdfsg.theory import counterexamples, rates
+from cdfsg.solvers.cdfsg import CDFSGAda
+from cdfsg.theory import counterexamples, finite, rates
 from cdfsg.theory.enclosure import enclosure, least
 
 
@@ -71,3 +72,42 @@ def test_a_search_with_semidefinite_samples_comes_no_nearer_than_a_factor_of_ten
     t = np.linspace(0.01, 0.99, 9801)
     limit = (4 / 3 / ((1 - t) * t**2.5)).min()
     assert limit == pytest.approx(10.8222, abs=1e-3) and limit < found.fun < 1.1 * limit
+
+
+def printed_share_of_algorithm_2(t):
+    """The bound printed for Algorithm 2 over the mean, for n = p = 1 and two outcomes; large where h has no minimum."""
+    x, log_beta, mean, spread, a, pull, log_alpha, log_s1, eta1, eta2, log_epsilon, B0, steps = t
+    M_theta, beta = np.array([mean + spread, mean - spread])[:, None, None], 10**log_beta
+    toy = finite.FinitePencil(np.array([a + pull, a - pull])[:, None, None], M_theta)
+    if beta <= -0.8 * a / mean:
+        return 1e9
+    solver = CDFSGAda(beta, eta1 * eta2**0.5, eta2, 10**log_epsilon)
+    K, s1 = int(steps), min(2.0, 10**log_s1)
+    setting = rates.Setting(K, s1, min(10**log_alpha, s1) * K**0.5, beta)
+    X0, B = np.full((1, 1), x), np.full((1, 1), B0)
+    squares, c = rates.enumerate_paths(solver, toy, X0, setting, B)
+    move = B0 / (solver.epsilon + (1 - eta2) * B0**2) ** 0.5
+    J_0 = c.J_0 + setting.alpha / (1 - solver.eta1) * toy.penalty(beta).gradient(X0).item() * move
+    weight, steps = rates.tracker_weight(solver, c.L_W), 1 / (1 - eta2) / (1 - eta1**2)
+    terms = (
+        J_0 + c.tau_h * c.tau_d * solver.epsilon**-0.5 * 2 / ((1 - solver.eta1) * K**0.5),
+        setting.s2**2 * 8 * weight * (c.tau_x * c.tau_m) ** 2 * steps,
+        setting.s2**2 * 4 / s1**2 * weight * c.tau_x**4 * c.variance,
+        setting.s2**2 * (3 - solver.eta1) / 2 * c.L_h * steps / (1 - solver.eta1),
+    )
+    scale = 2 * (solver.epsilon + c.tau_d**2) ** 0.5 / ((1 - solver.eta1) * K**0.5)
+    return scale * sum(terms) / setting.s2 / squares[1:].mean()
+
+
+BOX = [(0.01, 2), (-2, 2), (0.01, 2), (0, 3), (-2, 2), (0, 2), (-4, 0.3), (-3, 0.3), (0, 0.95), (0.01, 0.99), (-6, 3),
+       (-2, 2), (1, 3.99)]  # fmt: skip
+
+
+def nearest_of_algorithm_2(evaluations, seed=0):
+    rounds = evaluations // (4 * len(BOX))
+    share = printed_share_of_algorithm_2
+    return differential_evolution(share, BOX, seed=seed, popsize=4, maxiter=rounds, tol=0, polish=False).fun
+
+
+def test_no_violation_of_the_bound_printed_for_algorithm_2_is_found_on_the_line():
+    assert nearest_of_algorithm_2(600) > 5
