@@ -41,6 +41,8 @@ WORDS = {word: word for word in VERDICTS} | {
     "diverged-ours": "no result here", "diverged-paper": "a dash in the paper", "not-comparable": "not compared",
 }  # fmt: skip
 """Verdicts as people read them."""
+HEADINGS = {name: text.replace("⋆", "⋆ (exact)") for name, text in QUANTITIES.items()}
+"""Columns, with a word where two stars look alike."""
 SHORT = 60  # rows up to which a file of records is shown as a table
 LIGHT = 300_000  # bytes up to which one is copied into the site
 WITH_PAGES = ("claims.csv", "verdicts.csv")
@@ -58,9 +60,9 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(DOCS / "templates"), autoescape=escaped, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"number": number, "heading": QUANTITIES.get}
+    environment.filters |= {"number": number, "heading": HEADINGS.get}
     environment.globals |= {
-        "PAPER": PAPER, "QUANTITIES": QUANTITIES, "SHORT": SHORT, "SIGNS": SIGNS, "VERDICTS": VERDICTS, "WORDS": WORDS,
+        "PAPER": PAPER, "QUANTITIES": HEADINGS, "SHORT": SHORT, "SIGNS": SIGNS, "VERDICTS": VERDICTS, "WORDS": WORDS,
         "anchor": anchor, "code_of": code_of, "counted": counted, "nan": np.nan, "place_of": place_of,
     }  # fmt: skip
     return environment
@@ -158,7 +160,7 @@ def _behind(part: pd.DataFrame, experiment: Experiment, runs: pd.DataFrame) -> d
     cells = final_cells(experiment, runs)
     reported = runs[runs["role"] == "reported"].merge(cells[SAME_RUN], on=SAME_RUN)
     names = {"start": "start", "order": "order"} | {
-        column_of(quantity, experiment): QUANTITIES[quantity] for quantity in dict.fromkeys(part["quantity"])
+        column_of(quantity, experiment): HEADINGS[quantity] for quantity in dict.fromkeys(part["quantity"])
     }
     found = {}
     for place in part[ROW].drop_duplicates().itertuples(index=False, name=None):

@@ -120,7 +120,7 @@ def test_a_cell_of_a_table_has_both_numbers_our_interval_and_the_verdict_and_lea
                     said.append(f"paper {pages.number(row.reported)}")
                 if np.isfinite(row.reproduced):
                     said += [pages.number(row.reproduced), f"± {(row.high - row.low) / 2:.1g}"]
-                    values = table_of_runs[:, heads.index(pages.QUANTITIES[row.quantity])].astype(float)
+                    values = table_of_runs[:, heads.index(pages.HEADINGS[row.quantity])].astype(float)
                     assert len(values) == row.runs and values.mean() == pytest.approx(row.reproduced, rel=1e-3)
                 assert any(all(words in text for words in said) for text in texts[runs["id"]]), said
             assert runs.find_next("a")["href"] == "#specification" and soup.find(id="specification")
