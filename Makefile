@@ -67,7 +67,7 @@ torture: setup ## kill, starve, corrupt and misuse it for a quarter of an hour: 
 
 bench: setup ## time the runs beside other ways to do the same, and beside what one core can do
 	$(call install-group,bench)
-	for part in direct others roofline growth defaults; do $(PY) benchmarks/$$part.py || exit 1; done
+	for part in direct others roofline growth defaults gallery; do $(PY) benchmarks/$$part.py || exit 1; done
 
 clean: ## remove caches and derived data; downloads, records and .venv stay
 	find figures notebooks data -name '*.tmp' -delete
