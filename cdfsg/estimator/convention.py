@@ -103,7 +103,8 @@ def _free_factors(K: Array) -> Array:
     Columns beyond the largest rank of a view are zero: the next ones would be the pairs found, with a negative sign.
     """
     m, p = K.shape[0], K.shape[2]
-    S = K.transpose(0, 2, 1, 3).reshape(m * p, m * p)
+    S = sym(K.transpose(0, 2, 1, 3).reshape(m * p, m * p))
+    np.fill_diagonal(S, np.maximum(np.diag(S), 0))  # which rounding may leave below
     T, roots = metrics.whitened(S, (p,) * m)
     leading = np.linalg.eigh(T)[1][:, ::-1][:, : max(root.shape[1] for root in roots)]
     factors = np.zeros((m, p, p))

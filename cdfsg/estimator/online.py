@@ -19,6 +19,7 @@ ALGORITHMS: dict[str, type[CDFSG]] = {"cdfsg-ada": CDFSGAda, "cdfsg": CDFSG}
 
 WARM_UP = 10  # minibatches from which each view's top eigenvalue is estimated
 POWER_STEPS = 20  # power iterations per estimate, which is needed to some ten per cent
+CLIP = 30.0  # standard deviations that the unit of a column is at most
 GROWTH = 1.1  # change of a largest deviation or a top eigenvalue that asks for new coordinates
 AVERAGING = 3  # the weights of averaged iterates grow like this power of the row count
 WINDOW = 10_000  # rows over which the moments of the projections are averaged
@@ -40,9 +41,9 @@ class Restart:
 class OnlineSolver:
     """A fit in progress; a pickled one goes on with the same numbers.
 
-    In its coordinates a column is divided by its largest `deviation` from the mean, and by the root of `top`, the
-    largest eigenvalue of its view's covariance after that.  The standard deviation would blow up a column that is
-    nearly always zero, and its few other rows would throw the iterate away.
+    In its coordinates a column is divided by its `deviation`, the largest from the mean, but at most `CLIP` standard
+    deviations, and by the root of `top`, the largest eigenvalue of its view's covariance after that.  The standard
+    deviation would blow up a column that is nearly always zero, and its few other rows would throw the iterate away.
     """
 
     sizes: tuple[int, ...]
@@ -115,7 +116,8 @@ class OnlineSolver:
 
     def _follow_deviations(self) -> None:
         """Let a column's scale grow with its largest deviation from the mean."""
-        seen = self.moments.largest_deviation(self.mean)
+        spread = np.sqrt(self.moments.variance + (self.moments.mean - self.mean) ** 2)
+        seen = np.minimum(self.moments.largest_deviation(self.mean), CLIP * spread)
         grown = seen > GROWTH * self.deviation
         if grown.any():
             self._change(np.where(grown, seen, self.deviation), self.top)
