@@ -8,7 +8,7 @@ from cdfsg.files import ROOT
 
 FLOORS = (
     {"checks", "linalg", "merits", "problems", "penalty", "metrics", "files", "checksums"}
-    | {"streamed", "exact", "structure"},
+    | {"convention", "streamed", "exact", "structure"},
     {"datasets", "solvers", "lock"},
     {"theory", "estimator", "eigenproblems"},
     {"paper", "suite", "__main__"},

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from cdfsg.estimator.convention import Solution
+from cdfsg.convention import Solution
 from cdfsg.merits import Merit
 from cdfsg.metrics import objective
 

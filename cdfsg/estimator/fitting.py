@@ -6,16 +6,15 @@ from typing import Any
 import numpy as np
 
 from cdfsg import metrics
+from cdfsg.convention import Solution, normalise, with_ridge
 from cdfsg.estimator import steps
-from cdfsg.estimator.convention import Solution, normalise, with_ridge
 from cdfsg.estimator.convergence import MISSING, captured_share
 from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream
 from cdfsg.estimator.online import OnlineSolver, Restart
-from cdfsg.estimator.problem import Samples
 from cdfsg.exact import WIDEST, ExactSolver, refine
 from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import make_merit
-from cdfsg.streamed import ViewRows, absurd_rows, dense
+from cdfsg.streamed import Samples, ViewRows, absurd_rows, dense
 from cdfsg.structure import Structure, streamed_structure, structure_of
 
 BLOCK = 2**23  # numbers of a dense block of rows that wide views are refined by

@@ -13,7 +13,7 @@ from sklearn.utils import Tags, check_random_state, metadata_routing
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from cdfsg.estimator import convention
+from cdfsg import convention
 from cdfsg.estimator.convergence import FEW_STEPS, Progress, reason_for_doubt
 from cdfsg.estimator.fitting import Fit
 from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, is_stream, rebatch
@@ -88,10 +88,10 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     weights_ : list of array (n_i, n_components), float64
-        Weights of the centred (and scaled) columns, as in `cdfsg.estimator.convention`.
+        Weights of the centred (and scaled) columns, as in `cdfsg.convention`.
     canonical_correlations_ : array (n_components,)
         Mean correlation of two views' projections: after `fit` over all rows; after `partial_fit`, or a fit to an
-        iterator, over about the last 10,000.  (All rows, if `algorithm_` is "exact".)
+        iterator, over about the last 10,000; always over all if `algorithm_` is "exact".
     explained_covariance_ : array (n_components,)
         Mean covariance of two views' projections along weights of unit length.
     means_, scales_ : list of array (n_i,), float64
@@ -167,8 +167,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If a parameter or the data are not as expected, or after 20 restarts.
         """
         require_valid(self.get_params(deep=False))
-        began = time.perf_counter()
-        data = self._read(views, reset=True)
+        began, data = time.perf_counter(), self._read(views, reset=True)
         self._forget()
         order = np.random.default_rng(self._order_seed) if self.shuffle else None
         for epoch in range(1, self.n_epochs + 1 if data.again else 2):
@@ -189,9 +188,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         `views` are as for `fit`, but no iterator.  Unless `algorithm_` is "exact", rows wait until there are enough for
         a minibatch; `calibrate`, `transform`, `score` and pickling use up what waits, if it is 20 rows or more.
         """
-        parameters = self.get_params(deep=False)
+        parameters, began = self.get_params(deep=False), time.perf_counter()
         require_valid(parameters)
-        began = time.perf_counter()
         first = not hasattr(self, "_fit")
         source = read_chunk(self, views, reset=first)
         blocks = source.take(slice(None))  # all are checked before any moves the fit
@@ -382,9 +380,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 warnings.warn(doubt, ConvergenceWarning, stacklevel=3)
 
     def _count(self) -> None:
-        fit = self._fit
-        self.n_samples_seen_, self.restarts_, self.n_outliers_ = fit.rows, fit.restarts, fit.n_outliers
-        if words := fit.outliers():
+        self.n_samples_seen_, self.restarts_ = self._fit.rows, self._fit.restarts
+        self.n_outliers_, words = self._fit.n_outliers, self._fit.outliers()
+        if words:
             warnings.warn(words, stacklevel=4)
 
     def _report(self, epoch: int, captured: float, began: float) -> bool:

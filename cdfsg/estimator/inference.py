@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import Bunch, check_random_state
 
 from cdfsg.checks import is_whole, require_whole
-from cdfsg.estimator.convention import moments_of, pairwise_correlations
+from cdfsg.convention import moments_of, pairwise_correlations
 from cdfsg.estimator.gcca import QUIET_SECONDS, StochasticGCCA
 from cdfsg.estimator.tables import read_views
 from cdfsg.linalg import Array

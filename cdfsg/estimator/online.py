@@ -7,13 +7,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cdfsg import metrics
+from cdfsg.convention import Solution, moments_of, normalise, with_ridge
 from cdfsg.estimator import steps
-from cdfsg.estimator.convention import Solution, moments_of, normalise, with_ridge
-from cdfsg.estimator.problem import Samples, StreamedGCCA, centre_and_scale
 from cdfsg.linalg import Array
 from cdfsg.merits import Merit
 from cdfsg.solvers.cdfsg import CDFSG, AdaptiveState, CDFSGAda, TrackingState
-from cdfsg.streamed import Moments, ViewRows
+from cdfsg.streamed import Moments, Samples, StreamedGCCA, ViewRows, centre_and_scale
 
 ALGORITHMS: dict[str, type[CDFSG]] = {"cdfsg-ada": CDFSGAda, "cdfsg": CDFSG}
 

@@ -11,11 +11,10 @@ from scipy import sparse
 
 from cdfsg import StochasticGCCA
 from cdfsg.estimator.inputs import RUNS_AT_ONCE, rebatch
-from cdfsg.estimator.problem import StreamedGCCA, centre_and_scale
 from cdfsg.estimator.tables import read_views
 from cdfsg.merits import Identity
 from cdfsg.problems import SampledGCCA
-from cdfsg.streamed import Moments
+from cdfsg.streamed import Moments, StreamedGCCA, centre_and_scale
 from tests.estimator.data import chunks, stacked, synthetic
 
 pytestmark = [pytest.mark.filterwarnings(f"ignore:{words}") for words in ("not converged", "not known to")]
