@@ -14,7 +14,15 @@ export MPLBACKEND = Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup data reproduce multiverse quick report test kernels mutants torture bench clean
+.PHONY: help setup data reproduce multiverse quick report lab test kernels mutants torture bench clean
+
+# .venv is made anew for a PYTHON that is given and is not its own.
+WHICH := import sys; print(sys.base_prefix, sys.version)
+ifeq ($(origin PYTHON),command line)
+ifneq ($(shell "$(PYTHON)" -c '$(WHICH)'),$(shell test -x $(PY) && $(PY) -c '$(WHICH)'))
+.PHONY: .venv/ready
+endif
+endif
 
 # Install a dependency group of pyproject.toml; the pip of Python 3.11 cannot do it by itself.
 define install-group
@@ -28,24 +36,27 @@ help: ## list the targets
 
 setup: .venv/ready ## make .venv with the locked packages and this one
 
-data: setup ## download and check the data sets
+data: setup ## download and check the data sets (a minute)
 	$(PY) -m cdfsg data
 
-# ONLY=table=ta:pcctimemn, or dataset=..., merit=..., keeps some of the tables.
+# ONLY=table=4, or dataset=..., merit=..., keeps some of the tables.
 ONLY ?=
-reproduce: setup ## run all of the paper's tables and figures, judge them, execute the notebooks
+reproduce: setup ## run all of the paper's tables and figures, judge them, execute the notebooks (18 minutes)
 	$(PY) -m cdfsg reproduce --only "$(ONLY)"
 
-multiverse: setup ## score every reading of what the paper leaves open on whole tables (an hour and a quarter)
+multiverse: setup ## score every reading of what the paper leaves open on whole tables (75 minutes)
 	$(PY) -m cdfsg multiverse
 
-quick: setup ## the same on a small scale
+quick: setup ## the same on a small scale (half a minute)
 	$(PY) -m cdfsg quick
 
-report: setup ## build the site of tables, figures, claims and notebooks from what is published
+report: setup ## build the site of tables, figures, claims and notebooks from what is published (half a minute)
 	$(PY) -m cdfsg report
 
-test: setup ## lint, types, tests, examples in docstrings, and the notebooks run again against their stored outputs
+lab: setup ## open the notebooks in JupyterLab
+	$(PY) -m jupyter lab notebooks
+
+test: setup ## lint, types, tests, examples in docstrings, and the notebooks run again against their stored outputs (20 minutes)
 	$(PY) -m ruff check .
 	$(PY) -m mypy cdfsg
 	$(PY) -m pytest -n 2 --dist loadfile --doctest-modules tests cdfsg

@@ -6,6 +6,7 @@ import cdfsg.suite  # noqa: F401  # ends here without the repository or the extr
 import argparse
 import io
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -13,8 +14,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from typing import Any
 
-from joblib import Parallel, cpu_count, delayed
+from joblib import cpu_count
 
+from cdfsg import processes
 from cdfsg.datasets import DATASETS, DownloadError, download, load, mediamill, nmnist
 from cdfsg.files import (
     CACHE_ENVIRONMENT,
@@ -38,6 +40,7 @@ from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.report import notebooks, summaries
 from cdfsg.paper.results import claims, conclusions, verdicts
+from cdfsg.paper.results.reported import TABLES, table_name
 from cdfsg.paper.run import run_experiment
 from cdfsg.paper.select import plan
 from cdfsg.theory import statements
@@ -48,7 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m cdfsg", description="Replication suite for CDFSG.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, (action, purpose) in _COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=purpose)
+        about = f"{purpose}: {_BEFOREHAND[name]}" if name in _BEFOREHAND else purpose
+        command = commands.add_parser(name, help=purpose, description=about.replace("%", "%%"))
         command.set_defaults(action=action)
         for option, users, details in _OPTIONS:
             if name in users.split():
@@ -58,11 +62,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # for letters that the terminal has not
     try:
         _anchor_folders()
+        if arguments.command in _FILTERED.split():
+            arguments.experiments = chosen(arguments.only)
         alone = arguments.command in _WRITERS
         with lock(RUNS.parent / "lock", f"cdfsg {arguments.command}") if alone else nullcontext():
             if alone:
                 caches = (RUNS, KEPT, QUICK, QUICK / "records", download.data_dir())
                 sweep(*caches, RECORDS, FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT)
+            if arguments.command in _BEFOREHAND:
+                say(f"{arguments.command}, on two cores: {_BEFOREHAND[arguments.command]}")
             arguments.action(arguments)
     except (ValueError, OSError, DownloadError, Busy) as error:
         say(str(error))
@@ -93,17 +101,23 @@ def _jobs(text: str) -> int:
 
 
 def chosen(only: str) -> list[Experiment]:
-    """Experiments that a filter such as ``dataset=mnist,merit=identity`` keeps, at least one."""
-    parts = [part.partition("=") for part in only.split(",") if part]
-    pairs = {key: value for key, equals, value in parts if equals}
+    """Experiments that a filter such as ``dataset=mnist, merit=identity`` or ``table=4`` keeps, at least one."""
+    parts = [part.partition("=") for part in only.split(",") if part.strip()]
+    pairs = {key.strip(): value.strip() for key, equals, value in parts if equals}
     if len(pairs) < len(parts) or not pairs.keys() <= {"table", "dataset", "merit"}:
         expected = "key=value,key=value with each of the keys table, dataset, merit at most once"
         raise ValueError(f"--only {only}: expected {expected}")
+    if (number := pairs.get("table", "")).isdecimal() and 1 <= int(number) <= len(TABLES):
+        pairs["table"] = TABLES[int(number) - 1]
     kept = [e for e in EXPERIMENTS.values() if all(getattr(e, key) == value for key, value in pairs.items())]
     if not kept:
-        names = "; ".join(f"table={e.table},dataset={e.dataset},merit={e.merit}" for e in EXPERIMENTS.values())
-        raise ValueError(f"--only {only} keeps no experiment; there are: {names}")
+        there = (f"{_name(e)} is dataset={e.dataset},merit={e.merit}" for e in EXPERIMENTS.values())
+        raise ValueError(f"--only {only} keeps no experiment; there are: {'; '.join(there)}")
     return kept
+
+
+def _name(experiment: Experiment) -> str:
+    return table_name(experiment.table).replace("Table ", "table=")
 
 
 def _data(_: argparse.Namespace) -> None:
@@ -113,9 +127,9 @@ def _data(_: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    kept = _on_the_papers_data(chosen(arguments.only))
+    kept = _on_the_papers_data(arguments.experiments)
     for number, experiment in enumerate(kept, start=1):
-        print(f"Table {number} of {len(kept)}: {experiment.table}, {experiment.name}", file=sys.stderr, flush=True)
+        say(f"{table_name(experiment.table)}, {experiment.name} ({number} of {len(kept)})")
         if arguments.published:
             print(f"{archive.unpack(experiment, RUNS)} published jobs taken over", file=sys.stderr)
         with distribute.cluster(arguments.dask, arguments.jobs) as workers:
@@ -129,7 +143,7 @@ def _run(arguments: argparse.Namespace) -> None:
 def _on_the_papers_data(experiments: Sequence[Experiment]) -> list[Experiment]:
     """The experiments whose data set is here: a surrogate says nothing about the paper."""
     kept = [e for e in experiments if views_of(e.dataset).provenance.kind != "surrogate"]
-    lost = [e.table for e in experiments if e not in kept]
+    lost = [table_name(e.table) for e in experiments if e not in kept]
     if lost:
         remedy = f"to run them, set {mediamill.ENVIRONMENT} to a copy (docs/pages/running.md)"
         kept_as = "their published records and figures stay as they are"
@@ -145,19 +159,23 @@ def _run_one(experiment: Experiment, workers: distribute.Workers) -> int:
 
 
 def _status(arguments: argparse.Namespace) -> None:
-    for experiment in chosen(arguments.only):
-        jobs = experiment.jobs()
-        done = sum(is_intact(RUNS / f"{key_of(job)}.csv") for job in jobs)
-        print(f"{experiment.table} {experiment.name}: {done} of {len(jobs)} jobs with given settings are done")
+    for experiment in arguments.experiments:
+        print(f"{table_name(experiment.table)}, {experiment.name}")
+        jobs, runs = experiment.jobs(), archive.runs_of(experiment) if archive.exists(experiment) else None
         try:
-            runs = archive.runs_of(experiment)
-        except FileNotFoundError:
-            print("  no published records yet; make reproduce")
+            with download.offline():
+                done = sum(is_intact(RUNS / f"{key_of(job)}.csv") for job in jobs)
+                wanted = set() if runs is None else {key_of(job) for job in experiment.jobs(plan(experiment, runs))}
+        except download.NotHereError as error:
+            print(f"  published records: {0 if runs is None else len(runs)}; whether of these data: {error}")
             continue
-        wanted = {key_of(job) for job in experiment.jobs(plan(experiment, runs))}
-        fresh = wanted == set(runs["key"])
-        of = "of this code and data" if fresh else "of other code or data; renew them by make reproduce"
-        print(f"  published records: {len(runs)}, {of}")
+        print(f"  {done} of {len(jobs)} jobs with given settings are done in {RUNS}")
+        if runs is None:
+            print("  no published records yet; make reproduce")
+        else:
+            fresh = wanted == set(runs["key"])
+            of = "of this code and data" if fresh else "of other code or data; renew them by make reproduce"
+            print(f"  published records: {len(runs)}, {of}")
 
 
 def _verdict(_: argparse.Namespace) -> None:
@@ -192,7 +210,7 @@ def _multiverse(arguments: argparse.Namespace) -> None:
 
 def _notebooks(arguments: argparse.Namespace) -> None:
     tasks: list[tuple[Any, ...]] = [(name,) for name in notebooks.names() if name not in notebooks.OF_EXPERIMENTS]
-    for experiment in filter(archive.exists, chosen(arguments.only)):
+    for experiment in filter(archive.exists, arguments.experiments):
         parameters = {"dataset": experiment.dataset, "merit": experiment.merit}
         for name in notebooks.of_experiment(experiment):
             instance = notebooks.INSTANCES / f"{name}-{experiment.name}.ipynb"
@@ -202,10 +220,7 @@ def _notebooks(arguments: argparse.Namespace) -> None:
 
 def _execute(tasks: Sequence[tuple[Any, ...]], jobs: int) -> None:
     """Execute notebooks at once; a task has the arguments of `notebooks.execute`."""
-    executed = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered")(
-        delayed(notebooks.execute)(*task) for task in tasks
-    )
-    for path in executed:
+    for path in processes.each(notebooks.execute, tasks, jobs):
         print(path, file=sys.stderr, flush=True)
 
 
@@ -234,10 +249,11 @@ def _quick(arguments: argparse.Namespace) -> None:
 
 
 _GO_ON = "the same command goes on from here"
+_FILTERED = "run status notebooks reproduce"
 _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "--only",
-        "run status notebooks reproduce",
+        _FILTERED,
         {"default": "", "metavar": "KEY=VALUE,...", "help": "experiments to keep, by table, dataset or merit"},
     ),
     (
@@ -279,12 +295,27 @@ _COMMANDS = {
     "notebooks": (_notebooks, "execute the notebooks"),
     "report": (_report, "build the report, a site"),
     "reproduce": (_reproduce, "run, verdict and notebooks"),
-    "multiverse": (_multiverse, "score every protocol that the paper leaves open (an hour on two cores)"),
-    "quick": (_quick, "the same pipeline in seconds on a small real data set"),
+    "multiverse": (_multiverse, "score every protocol that the paper leaves open"),
+    "quick": (_quick, "the same pipeline on a small real data set"),
 }
+_RECORDS = f"records go to {RECORDS}, and {RUNS} keeps what is done if you stop it"
+_SHOWN = f"notebooks go to {NOTEBOOKS}, pictures to {FIGURES}"
+_BEFOREHAND = {
+    "data": "a minute or two; 60 MB go to data/raw, or CDFSG_DATA_DIR, and 141 MB made of them",
+    "run": f"up to 15 minutes; {_RECORDS}",
+    "verdict": f"half a minute; tables go to {RECORDS}",
+    "theory": "half a minute; nothing is written but with --write",
+    "notebooks": f"five minutes; {_SHOWN}",
+    "report": "half a minute; it goes to build/report",
+    "reproduce": f"up to 18 minutes; {_RECORDS}; {_SHOWN}",
+    "multiverse": f"75 minutes; {_RECORDS}",
+    "quick": f"half a minute; all of it goes to {QUICK}",
+}
+"""How long a command takes on two cores, and where its results go."""
 
 _WRITERS = ("run", "multiverse", "verdict", "notebooks", "report", "reproduce", "quick")
 """Commands that exclude each other."""
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, processes.stop)
     sys.exit(main())

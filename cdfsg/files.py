@@ -24,6 +24,8 @@ CACHE = Path(os.path.expanduser(os.environ.get(CACHE_ENVIRONMENT) or ROOT / "dat
 RUNS, KEPT, QUICK = CACHE / "runs", CACHE / "kept", CACHE / "quick"
 FIGURES, NOTEBOOKS = ROOT / "figures", ROOT / "notebooks"
 
+WINDOWS = os.name == "nt"
+_LOCKED = 1 << 30  # on Windows the byte that is locked, beyond the end: a locked one cannot be read
 _TEMPORARY = ".cdfsg.tmp"
 _SEALED = re.compile(rb"# sha256:([0-9a-f]{64})\n\Z")
 
@@ -60,7 +62,10 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             stream.write(data)
             stream.flush()
             os.chmod(temporary, 0o644)  # mkstemp makes it private
-            os.replace(temporary, path)  # before it is closed: until then it is locked
+            if not WINDOWS:  # which renames no open file
+                os.replace(temporary, path)  # before it is closed: until then it is locked
+        if WINDOWS:
+            os.replace(temporary, path)
     except OSError as error:  # of a full disk it names no file, of mkstemp the temporary one
         raise explain(error, path) from error
     finally:
@@ -97,12 +102,21 @@ def _temporary(path: Path) -> tuple[int, str]:
 def try_lock(handle: int) -> bool | None:
     """Lock an open file until the process ends: False if another process has it, None where there are no locks."""
     try:
-        import fcntl
+        if WINDOWS:
+            import msvcrt
 
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+            os.lseek(handle, _LOCKED, os.SEEK_SET)
+            try:
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            finally:
+                os.lseek(handle, 0, os.SEEK_SET)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # Windows has the second
         return False
-    except (ImportError, OSError):  # Windows, or a disk of another machine
+    except OSError:  # a disk of another machine
         return None
     return True
 
@@ -110,9 +124,13 @@ def try_lock(handle: int) -> bool | None:
 def sweep(*folders: Path) -> None:
     """Remove the temporary files of killed writers; those of living ones are locked."""
     for path in (path for folder in folders for path in folder.glob(f"*{_TEMPORARY}")):
-        with suppress(OSError), path.open("r+b") as stream:
-            if try_lock(stream.fileno()):
+        with suppress(OSError):
+            if WINDOWS:  # it refuses while a writer has the file open
                 path.unlink()
+                continue
+            with path.open("r+b") as stream:
+                if try_lock(stream.fileno()):
+                    path.unlink()
 
 
 def write_sealed(path: Path, content: str | bytes) -> None:

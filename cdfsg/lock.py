@@ -32,7 +32,7 @@ def lock(path: Path, command: str) -> Iterator[None]:
             say(f"{path} cannot be locked on this file system; make sure that no other command is at work here")
         since = time.strftime("%Y-%m-%d %H:%M:%S")
         os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{command} (process {os.getpid()} on {platform.node()}, since {since})".encode(), 0)
+        os.write(handle, f"{command} (process {os.getpid()} on {platform.node()}, since {since})".encode())
         yield
     finally:
         os.close(handle)

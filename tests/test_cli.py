@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
@@ -10,7 +11,7 @@ import pytest
 
 from cdfsg import __main__ as cli
 from cdfsg import checksums
-from cdfsg.datasets import digits, load
+from cdfsg.datasets import digits, load, mediamill, mnist, nmnist
 from cdfsg.files import ROOT
 from cdfsg.lock import lock
 from cdfsg.paper import archive, experiments
@@ -92,20 +93,24 @@ def call(capsys):
 def test_a_filter_that_fits_nothing_is_told_with_what_there_is_and_nothing_runs(call, folders, command):
     status, out, err = call(command, "--only", "dataset=digits,merit=huber")
     assert status == 1 and out == "" and err.startswith("cdfsg: ") and err.count("\n") == 1
-    assert "keeps no experiment; there are: table=ta:pcctimemn,dataset=digits,merit=identity" in err
+    assert "keeps no experiment; there are: table=4 is dataset=digits,merit=identity" in err
     assert not {"records", "runs", "quick"} & set(os.listdir(folders))
 
 
 def test_a_filter_keeps_the_experiments_that_have_all_its_values(monkeypatch):
-    other = replace(SMALL, table="ta:other", merit="huber")
+    other = replace(SMALL, table="ta:fvalmn", merit="huber")
     monkeypatch.setattr(cli, "EXPERIMENTS", {SMALL.table: SMALL, other.table: other})
     assert cli.chosen("") == [SMALL, other] == cli.chosen("dataset=digits")
-    assert cli.chosen("dataset=digits,merit=huber") == [other] == cli.chosen("table=ta:other,")
+    for only in ("dataset=digits,merit=huber", " dataset = digits , merit=huber ", "table=ta:fvalmn,", "table=7"):
+        assert cli.chosen(only) == [other], only
+    for only in ("table=0", "table=9", "table=ta:fvalmd", "merit=hubert"):
+        with pytest.raises(ValueError, match=f"{only} keeps no experiment; there are: table=4 is dataset=digits,"):
+            cli.chosen(only)
 
 
 def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders, monkeypatch):
     status, out, _ = call("status")
-    assert status == 0 and f"ta:pcctimemn digits-identity: 0 of {GIVEN} jobs with given settings are done" in out
+    assert status == 0 and out.startswith(f"Table 4, digits-identity\n  0 of {GIVEN} jobs with given settings are done")
     assert "no published records yet; make reproduce" in out
 
     status, out, err = call("run", "--jobs", "1")
@@ -118,7 +123,24 @@ def test_the_status_tells_what_is_done_before_and_after_a_run(call, folders, mon
     assert f"published records: {len(published)}, of this code and data" in out
 
     status, _, err = call("run", "--jobs", "1")
-    assert status == 0 and err == "Table 1 of 1: ta:pcctimemn, digits-identity\n"  # nothing is left to run
+    assert status == 0 and err.splitlines()[1:] == ["cdfsg: Table 4, digits-identity (1 of 1)"]  # nothing is run
+
+
+def test_the_status_fetches_and_makes_nothing_and_names_the_data_that_are_not_here(call, monkeypatch, tmp_path):
+    published = [experiments.EXPERIMENTS[table] for table in ("ta:pcctimemd", "ta:pcctimemn", "ta:fvalnmni")]
+    monkeypatch.setattr(cli, "EXPERIMENTS", {experiment.table: experiment for experiment in published})
+    monkeypatch.setattr(cli.download, "_first", mock.Mock(side_effect=AssertionError("something was fetched")))
+    monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path / "raw"))
+    monkeypatch.delenv("CDFSG_MEDIAMILL", raising=False)
+    monkeypatch.setattr("cdfsg.paper.compute.views_of", load)  # the other keeps what it has loaded before
+    status, out, err = call("status")
+    names = (mediamill.FILE, mnist.FILE, nmnist.FILE)
+    assert status == 0 and not err and not (tmp_path / "raw").exists() and "CDFSG_MEDIAMILL" not in os.environ
+    for line, name in zip(out.splitlines()[1::2], names, strict=True):
+        words = f"{tmp_path / 'raw' / name} is not here; get it by make data"
+        assert line == f"  published records: 0; whether of these data: {words}"
+    with pytest.raises(AssertionError, match="something was fetched"):  # what comes after may fetch again
+        load("mnist")
 
     monkeypatch.setattr("cdfsg.paper.compute.NUMERICS", "other")
     _, out, _ = call("status")
@@ -134,7 +156,7 @@ def test_a_verdict_without_records_says_how_to_make_them(call, folders):
 def test_the_verdict_on_a_run_is_a_summary_a_report_and_a_file_with_every_number(call, folders, searched):
     call("run", "--jobs", "1")
     status, out, _ = call("verdict")
-    assert status == 0 and "ta:pcctimemn: 48 independent numbers of CDFSG and CDFSG-Ada: " in out
+    assert status == 0 and "Table 4: 48 independent numbers of CDFSG and CDFSG-Ada: " in out
     path = folders / "records" / "verdicts.csv"
     assert f"Every number: {path};" in out and len(pd.read_csv(path)) == 192
     readme = (folders / "root" / "README.md").read_text()
@@ -161,6 +183,13 @@ def test_two_commands_that_write_exclude_each_other(call, folders, command):
     assert f"cdfsg {command} would write the same files; wait until it is done" in err
 
 
+@pytest.mark.parametrize("command", ["verdict", "quick", "multiverse"])
+def test_a_command_says_beforehand_how_long_it_takes_and_where_its_results_go(call, executed, command, monkeypatch):
+    monkeypatch.setattr(cli.multiverse, "tour", mock.Mock(return_value=False))
+    _, _, err = call(command)
+    assert re.match(rf"cdfsg: {command}, on two cores: .*minute.* go(es)? to /", err)
+
+
 def test_a_command_first_removes_what_a_killed_one_left(call, folders):
     (folders / "runs").mkdir()
     left = folders / "runs" / "0123456789abcdef.csvxyz.cdfsg.tmp"
@@ -184,7 +213,7 @@ def test_reproduce_runs_judges_and_executes_the_notebooks_on_the_records(call, f
     parameters, folder = {"dataset": "digits", "merit": "identity"}, cli.notebooks.INSTANCES
     assert executed[1:] == [("40_gcca", parameters, folder / "40_gcca-digits-identity.ipynb")]
     assert (folders / "records" / "verdicts.csv").exists()
-    assert "ta:pcctimemn: 48 independent numbers" in out and "Done in" in out
+    assert "Table 4: 48 independent numbers" in out and "Done in" in out
     assert "40_gcca-digits-identity.ipynb" in err
 
 
@@ -194,7 +223,7 @@ def test_reproduce_leaves_out_tables_without_their_original_data_and_says_so(mon
     asked = [experiments.EXPERIMENTS[table] for table in ("ta:pcctimemd", "ta:fvalmd")]
     assert cli._on_the_papers_data([*asked, SMALL]) == [SMALL]
     (line,) = capsys.readouterr().err.splitlines()
-    assert "ta:pcctimemd and ta:fvalmd are not run" in line and "published records and figures stay" in line
+    assert "Table 3 and Table 6 are not run" in line and "published records and figures stay" in line
     assert "CDFSG_MEDIAMILL" in line
     assert cli._on_the_papers_data([SMALL]) == [SMALL] and not capsys.readouterr().err
 

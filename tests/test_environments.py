@@ -50,6 +50,22 @@ def test_an_environment_installs_the_lock_and_then_the_package_alone(file, expec
     assert installs(text) == expected
 
 
+@pytest.mark.parametrize("given, anew", [("", False), (sys.executable, False), ("other", True), ("missing", True)])
+def test_another_python_that_is_given_makes_the_environment_anew_and_its_own_does_not(tmp_path, given, anew):
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
+    (tmp_path / ".venv" / "ready").touch()
+    if given == "other":
+        (tmp_path / given).write_text("#!/bin/sh\necho /usr/another 3.14")
+        (tmp_path / given).chmod(0o755)
+        given = str(tmp_path / given)
+    command = ["make", "--dry-run", "setup", *([f"PYTHON={given}"] if given else [])]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and ("venv --clear" in done.stdout) == anew, done.stdout + done.stderr
+
+
 def test_the_dev_container_is_the_docker_image_and_nobody_is_root():
     container = json.loads(text_of(".devcontainer", "devcontainer.json"))
     build = {key: (ROOT / ".devcontainer" / value).resolve() for key, value in container["build"].items()}

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -25,12 +26,30 @@ class DownloadError(RuntimeError):
     """A file could not be fetched; the message has each attempt and the remedy."""
 
 
+class NotHereError(RuntimeError):
+    """A file is not in the folder, and nothing may be fetched or made (see `offline`)."""
+
+
 @dataclass(frozen=True)
 class Source:
     """One way to get a file: its description, and a function that returns the bytes or raises."""
 
     describe: str
     fetch: Callable[[], bytes]
+
+
+_is_offline = False
+
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """Let `obtain` raise `NotHereError` where it would fetch or make a file."""
+    global _is_offline
+    _is_offline = True
+    try:
+        yield
+    finally:
+        _is_offline = False
 
 
 def data_dir() -> Path:
@@ -55,7 +74,9 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
         except OSError as error:
             raise DownloadError(f"cannot read {path}: {error}; make it a readable file") from error
         except ValueError as error:
-            say(f"{path} is damaged and will be fetched anew: {error}")
+            say(f"{path} is damaged{' and will be fetched anew' * (not _is_offline)}: {error}")
+    if _is_offline:
+        raise NotHereError(f"{path} is not here; get it by make data")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent)

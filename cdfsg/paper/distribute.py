@@ -5,15 +5,13 @@ The process that asks for results writes them: workers need not share a file sys
 
 import asyncio
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed
-
+from cdfsg import processes
 from cdfsg.paper.experiments import Job
 
 _PATIENCE = 10
@@ -26,13 +24,8 @@ Workers = Any
 
 def each(compute: Callable[..., R], tasks: Sequence[tuple[Job, Any]], workers: Workers) -> Iterator[R]:
     """Results of ``compute(*task)`` as they are finished."""
-    if not tasks:
-        return
     if isinstance(workers, int):
-        yield from Parallel(
-            n_jobs=min(workers, len(tasks)), return_as="generator_unordered", batch_size=1, pre_dispatch="all",
-            temp_folder=tempfile.gettempdir(),  # a kill leaves the default one
-        )(delayed(compute)(*task) for task in tasks)  # fmt: skip
+        yield from processes.each(compute, tasks, workers)
         return
     from distributed import as_completed
 

@@ -9,9 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
-from joblib import Parallel, delayed
-
-from cdfsg import checksums
+from cdfsg import checksums, processes
 from cdfsg.files import PAPER
 from cdfsg.theory import (
     adaptive,
@@ -74,8 +72,7 @@ def recorded(path: Path = PAPER / NAME) -> dict[str, Recorded]:
 
 def check_all(jobs: int = 1, chosen: Sequence[Statement] = EVERY) -> Iterator[Check]:
     """The outcomes in order, each as soon as it is known."""
-    workers = Parallel(n_jobs=min(jobs, len(chosen)), return_as="generator", batch_size=1)
-    yield from workers(delayed(_check)(statement.label) for statement in chosen)
+    yield from processes.each(_check, [(statement.label,) for statement in chosen], jobs, ordered=True)
 
 
 def _check(label: str) -> Check:

@@ -1,0 +1,51 @@
+"""Work in several processes of this machine; when Ctrl-C stops a command, they say nothing."""
+
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed
+
+R = TypeVar("R")
+
+
+def each(function: Callable[..., R], tasks: Sequence[tuple[Any, ...]], jobs: int, ordered: bool = False) -> Iterator[R]:
+    """Results of ``function(*task)``, in the order of the tasks or as they are finished."""
+    if not tasks:
+        return
+    pool = Parallel(
+        n_jobs=min(jobs, len(tasks)), return_as="generator" if ordered else "generator_unordered", batch_size=1,
+        pre_dispatch="all", temp_folder=tempfile.gettempdir(),  # a kill leaves the default one
+        initializer=_ignore_interrupts,
+    )  # fmt: skip
+    with _interrupts_ignored():
+        results = pool(delayed(function)(*task) for task in tasks)
+    yield from results
+
+
+def stop(*_: Any) -> None:
+    """Handle SIGINT of a command, once: ends it with one line, as the pool that is torn down is silenced."""
+    _ignore_interrupts()
+    threading.excepthook = lambda _: None
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Let processes that are started here ignore SIGINT from their first instruction, which they inherit."""
+    if threading.current_thread() is not threading.main_thread():  # others may not ask for it
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _ignore_interrupts() -> None:
+    """Let this process ignore SIGINT: a worker is ended by the process that asked."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
