@@ -24,8 +24,8 @@ from cdfsg.theory.statements import Recorded
 def title(experiment: Experiment, runs: pd.DataFrame) -> str:
     """Where the numbers are from, for the head of a figure."""
     provenance = ", ".join(sorted(set(runs["provenance"])))
-    table = f"the paper's {experiment.table}" if experiment.table else "no table of the paper"
-    return f"{experiment.dataset} ({provenance}), merit {experiment.merit}: {table}"
+    table = f"the paper's {table_name(experiment.table)}" if experiment.table else "no table of the paper"
+    return f"{NAMES.get(experiment.dataset, experiment.dataset)} ({provenance}), {experiment.merit} merit: {table}"
 
 
 def count_verdicts(table: pd.DataFrame) -> pd.DataFrame:
@@ -42,7 +42,7 @@ def summary(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) ->
     mean, most = chance(ours)
     words = ", ".join(f"{count} {word}" for word, count in ours["verdict"].value_counts().items())
     return (
-        f"{experiment.table}: {len(ours)} independent numbers of CDFSG and CDFSG-Ada: {words}\n"
+        f"{table_name(experiment.table)}: {len(ours)} independent numbers of CDFSG and CDFSG-Ada: {words}\n"
         f"  of permuted rows {mean:.1f} match on average, at most {most:.0f} in 95 % of the permutations\n"
         f"  rows that one point of the grid gives: {rows['attainable'].sum()} of {len(rows)}; "
         f"of permuted rows {rows['by_chance'].sum():.1f}\n"
