@@ -5,6 +5,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
@@ -21,7 +22,7 @@ def each(function: Callable[..., R], tasks: Sequence[tuple[Any, ...]], jobs: int
         pre_dispatch="all", temp_folder=tempfile.gettempdir(),  # a kill leaves the default one
         initializer=_ignore_interrupts,
     )  # fmt: skip
-    with _interrupts_ignored():
+    with _interrupts_held_back():
         results = pool(delayed(function)(*task) for task in tasks)
     yield from results
 
@@ -34,16 +35,17 @@ def stop(*_: Any) -> None:
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Let processes that are started here ignore SIGINT from their first instruction, which they inherit."""
-    if threading.current_thread() is not threading.main_thread():  # others may not ask for it
+def _interrupts_held_back() -> Iterator[None]:
+    """Let SIGINT wait; processes that are started meanwhile inherit that, from their first instruction on."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource_tracker.ensure_running()  # it lets signals through when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ignore_interrupts() -> None:

@@ -9,7 +9,7 @@ from cdfsg.files import ROOT
 FLOORS = (
     {"checks", "linalg", "merits", "problems", "penalty", "metrics", "files", "checksums"}
     | {"convention", "streamed", "exact", "structure"},
-    {"datasets", "solvers", "lock"},
+    {"datasets", "solvers", "lock", "processes"},
     {"theory", "estimator", "eigenproblems"},
     {"paper", "suite", "__main__"},
 )
