@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter
 from threadpoolctl import threadpool_limits
 
 from cdfsg import metrics
@@ -16,8 +15,9 @@ from cdfsg.checks import require_positive
 from cdfsg.linalg import Array, sym
 from cdfsg.merits import make_merit
 from cdfsg.paper import compute
+from cdfsg.paper.experiments import Job
 from cdfsg.paper.protocols import BETA, MU, Protocol
-from cdfsg.paper.report.figures import STYLE, finish, panels
+from cdfsg.paper.report.figures import STYLE, finish, panels, plain_ticks
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers import SOLVERS
@@ -113,6 +113,23 @@ def _eigenvalues(name: str, matrices: Array) -> dict[str, Array]:
     return {f"{name}_{k + 1}": column for k, column in enumerate(values.T)}
 
 
+def as_code(
+    dataset: str, merit: str, solver: str, settings: Mapping[str, float], *, beta: float = BETA, mu: float = MU,
+    batch_size: int = 20, p: int = 2, shared: bool = False, start: float = 1.0,
+) -> str:  # fmt: skip
+    """Python code that carries out a `trace` as a job of the suite; ValueError for another `start` than 1."""
+    if start != 1:
+        raise ValueError(f"a job starts at the orthonormal initial point itself, got start={start:g}; set it to 1")
+    protocol = Protocol(beta=beta, mu=mu, minibatches="shared" if shared else "independent")
+    protocol = protocol.of(dataset, merit, SOLVERS[solver])
+    job = Job(dataset, merit, batch_size, p, solver, "reported", "", ((1, 1),), (tuple(settings.values()),), protocol)
+    return (
+        "from cdfsg.paper.compute import compute\nfrom cdfsg.paper.experiments import Job\n"
+        f"from cdfsg.paper.protocols import Protocol\n\njob = {job}\n"
+        'print(compute(job)[["pcc", "fval", "fea", "fea_post"]])'
+    )
+
+
 def stopped(table: pd.DataFrame) -> int | None:
     """The step at which the run of a trace was stopped, None if it was not."""
     step = int(table["stopped_at"].iloc[0])
@@ -127,32 +144,45 @@ def summary(table: pd.DataFrame) -> str:
     return f"PCC {last['pcc']:.3g}, Fea {last['fea']:.3g}, h {last['h']:.3g}"
 
 
-def draw(traces: Mapping[str, pd.DataFrame], title: str = "") -> Figure:
-    """PCC, Fea, h and eigenvalues against samples seen, a colour per trace."""
+def draw(traces: Mapping[str, pd.DataFrame], title: str = "", figure: Figure | None = None) -> Figure:
+    """PCC, Fea, h and eigenvalues against samples seen, a colour per trace.
+
+    They are drawn on the four axes of a `figure`, whose layout stays, or on a new one.
+    """
     if not 1 <= len(traces) <= len(COLOURS):
         raise ValueError(f"traces must be 1 to {len(COLOURS)}, one per colour, got {len(traces)}")
     with plt.rc_context(STYLE):
-        figure, axes = panels(1, 4, width=12, height=3.2)
+        picture = figure or panels(1, 4, width=12, height=3.2)[0]
+        for artist in [*picture.legends, *(line for axis in picture.axes for line in axis.lines)]:
+            artist.remove()  # axes that are cleared would make their ticks anew, which takes long
         handles = []
         for (words, table), colour in zip(traces.items(), COLOURS, strict=False):
-            for axis, quantity in zip(axes[0], ("pcc", "fea", "h"), strict=False):
+            for axis, quantity in zip(picture.axes, ("pcc", "fea", "h"), strict=False):
                 axis.plot(table["samples"], table[quantity], color=colour)
             for name, dashes in {"exact": ":", "Y": "-", "C": "-"}.items():
-                axes[0, 3].plot(table["samples"], table.filter(regex=f"^{name}_"), color=colour, ls=dashes)
+                picture.axes[3].plot(table["samples"], table.filter(regex=f"^{name}_"), color=colour, ls=dashes)
             stop = "" if stopped(table) is None else f", stopped at step {stopped(table)}"
             handles.append(Line2D([], [], color=colour, label=words + stop))
+        picture.axes[3].axhline(1, color="black", lw=0.8)
         drawn = {column for table in traces.values() for column in table}
         estimates = " or ".join(of for name, of in ESTIMATES.items() if f"{name}_1" in drawn)
         titles = ("PCC", "feasibility violation", "h", f"eigenvalues of {estimates}")
-        for axis, name in zip(axes[0], titles, strict=True):
-            axis.set(title=name, xlabel="samples seen")
-        axes[0, 0].set_ylim(0, 1.03)
-        axes[0, 1].set_yscale("log")
-        axes[0, 1].yaxis.set_minor_formatter(NullFormatter())  # at this size they lie on each other
-        axes[0, 3].axhline(1, color="black", lw=0.8)
-        for axis in axes[0, 2:]:  # where a quantity runs away, a scale that still shows the others
+        for axis, name in zip(picture.axes, titles, strict=True):
+            axis.relim()
+            axis.set_title(name, y=1.02)
+            axis.set_xlabel("samples seen")
+        pcc, fea, *others = picture.axes
+        pcc.set_ylim(0, 1.03)
+        fea.set_yscale("log")
+        for axis in others:  # where a quantity runs away, a scale that still shows the others
             low, high = axis.dataLim.intervaly
-            if high - low > 50:
-                axis.set_yscale(**({"value": "log"} if low > 0 else {"value": "symlog", "linthresh": 1}))
-        exact = Line2D([], [], color="black", label="eigenvalues of the exact X'MX", ls=":")
-        return finish(figure, title, [*handles, exact])
+            scale = "linear" if high - low <= 50 else "log" if low > 0 else "symlog"
+            axis.set_yscale(scale, **({"linthresh": 1} if scale == "symlog" else {}))
+        for axis in picture.axes:
+            axis.autoscale_view()
+        handles.append(Line2D([], [], color="black", label="eigenvalues of the exact X'MX", ls=":"))
+        if figure is None:
+            return finish(picture, title, handles)
+        plain_ticks(figure)
+        figure.legend(handles=handles, loc="lower left", frameon=False)
+        return figure

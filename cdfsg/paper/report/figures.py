@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from cdfsg.files import FIGURES, write_atomically
 from cdfsg.paper.protocols import OTHERS, headline_variant
-from cdfsg.paper.results.reported import QUANTITIES
 from cdfsg.solvers import SOLVERS
 
 # Okabe and Ito's palette: told apart with every common form of colour blindness.
@@ -32,11 +32,13 @@ SERIES |= {
     (solver, "grid"): {"label": solver, "color": colour}
     for solver, colour in zip(OTHERS, cycle(("#CC79A7", "#E69F00", "#56B4E9", "#F0E442")), strict=False)
 }
+Styles = Mapping[Any, Mapping[str, Any]]
 VERDICT_COLOURS = {
-    "match": "#bfe3c8", "better": "#8fc7e8", "worse": "#f5b9a6", "higher": "#d8c6e8", "lower": "#c9cfe8",
-    "beyond-the-optimum": "#f0e08c", "diverged-both": "#d9e8d0", "diverged-ours": "#e8998d",
-    "diverged-paper": "#f3d9a4", "derived": "#f7f7f7", "n/a": "#f7f7f7", "not-comparable": "#eeeeee",
+    "match": "#9ec3bd", "better": "#779ab5", "worse": "#d98960", "higher": "#e8c3fe", "lower": "#9886ff",
+    "beyond-the-optimum": "#fcfbac", "diverged-both": "#dde3bb", "diverged-ours": "#d47c81",
+    "diverged-paper": "#edc36a", "derived": "#f7f7f7", "n/a": "#f7f7f7", "not-comparable": "#eeeeee",
 }  # fmt: skip
+"""Red-green blind people tell them apart, too; black is legible on each."""
 QUALITY = {"pcc": "PCC", "fval": "Fval / bound of feasible points"}
 """What a rule for step sizes maximises, by what a table prints."""
 STYLE = {
@@ -67,9 +69,9 @@ def show(
     display(Image(picture))
 
 
-def png(figure: Figure) -> bytes:
-    """Draw the figure as PNG."""
-    return _draw(figure, "png", {"Software": None})
+def png(figure: Figure, **options: Any) -> bytes:
+    """Draw the figure as PNG; `options` are Pillow's, as a lower ``compress_level`` saves time."""
+    return _draw(figure, "png", {"Software": None}, pil_kwargs=options)
 
 
 def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
@@ -90,13 +92,13 @@ def compact(svg: str) -> str:
 
 def _round(number: re.Match[str]) -> str:
     value = float(number[0])
-    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}"
+    return (f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}").rstrip("0").rstrip(".")
 
 
-def _draw(figure: Figure, kind: str, metadata: dict[str, None]) -> bytes:
+def _draw(figure: Figure, kind: str, metadata: dict[str, None], **options: Any) -> bytes:
     buffer = io.BytesIO()
     with plt.rc_context(STYLE):
-        figure.savefig(buffer, format=kind, metadata=metadata)
+        figure.savefig(buffer, format=kind, metadata=metadata, **options)
     return buffer.getvalue()
 
 
@@ -114,6 +116,17 @@ def _text(path: Path) -> str:
     with suppress(OSError, UnicodeDecodeError):
         return path.read_text(encoding="utf-8")
     return ""
+
+
+def plain_ticks(figure: Figure) -> None:
+    """Let logarithmic axes have numbers such as 0.2 and 5,000 in place of powers."""
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if isinstance(axis.get_major_locator(), LogLocator):
+            low, high = axis.get_view_interval()
+            most = 1e3 if axis.axis_name == "y" else 40  # horizontally numbers stand side by side
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < most else (1,), numticks=9))
+            axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+            axis.set_minor_formatter(NullFormatter())
 
 
 def colour_of(solver: str) -> str:
@@ -139,7 +152,7 @@ def quality_panels(
         for axis in column if x == "batch_size" else ():
             batch_size_axis(axis, table[x])
         if x == "samples":
-            column[1].set_xlabel("samples seen in the pass")
+            samples_axis(column[1])
     axes[0, 0].set_ylabel(ylabel)
     axes[1, 0].set_ylabel("feasibility violation")
     return figure, [(column, table[table[by] == value]) for column, value in zip(axes.T, values, strict=True)]
@@ -147,14 +160,48 @@ def quality_panels(
 
 def lines(
     axes: Iterable[Axes], table: pd.DataFrame, x: str, columns: Iterable[str],
-    styles: Mapping[Any, Mapping[str, Any]] = SERIES, by: str | tuple[str, ...] = ("solver", "variant"), **options: Any,
+    styles: Styles = SERIES, by: str | tuple[str, ...] = ("solver", "variant"), **options: Any,
 ) -> None:  # fmt: skip
-    """Draw one column into each panel, a line per key of `styles` that has numbers."""
+    """Draw one column into each panel, a line per key of `styles` that has numbers; dotted if it is of survivors.
+
+    The columns ``diverged`` and ``runs``, where there are any, say how many of the runs were lost in the end.
+    """
     groups = {key: group.sort_values(x) for key, group in table.groupby(by if isinstance(by, str) else list(by))}
     for axis, column in zip(axes, columns, strict=True):
         for key, style in styles.items():
             if key in groups and groups[key][column].notna().any():
-                axis.plot(groups[key][x], groups[key][column], **{**options, **style})
+                lost = {"linestyle": ":"} if groups[key].get("diverged", pd.Series([0])).iloc[-1] else {}
+                axis.plot(groups[key][x], groups[key][column], **{**options, **style, **lost})
+
+
+def samples_axis(axis: Axes) -> None:
+    """Let the horizontal axis have the samples of a pass."""
+    axis.set_xlabel("samples seen in the pass")
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+
+
+def note(words: Mapping[Axes, Sequence[tuple[str, str]]]) -> None:
+    """Write below the lines of panels with one scale what they lack, a line of (text, colour) each."""
+    for axis, rows in words.items():
+        if axis.get_autoscaley_on():  # not set, also through another panel
+            scale = axis.yaxis.get_transform()
+            low, high = scale.transform(axis.get_ylim())
+            room = 0.09 * max(map(len, words.values())) * (high - low)
+            axis.set_ylim(*scale.inverted().transform([low - room, high]))
+        for number, (text, colour) in enumerate(rows):
+            y = 0.03 + 0.075 * number
+            axis.text(0.98, y, text, color=colour, fontsize=7, ha="right", transform=axis.transAxes)
+
+
+def survivors(table: pd.DataFrame, styles: Styles, by: str | list[str]) -> list[tuple[str, str]]:
+    """For `note`: lines without all of their runs at the end of the pass, and those that were never run."""
+    ends, found = table[table["samples"] == table["samples"].max()].set_index(by), []
+    for key, style in styles.items():
+        lost, runs = ends.loc[key, ["diverged", "runs"]] if key in ends.index else (1, 0)
+        if lost:
+            words = f"{runs - lost} of {runs} runs survive" if runs else "no point of the grid is eligible"
+            found.append((f"{style['label']}: {words}", style["color"]))
+    return found
 
 
 def batch_size_axis(axis: Axes, sizes: pd.Series) -> None:
@@ -173,6 +220,7 @@ def finish(figure: Figure, title: str, handles: Sequence[Any] | None = None) -> 
     if handles:
         figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False)
     figure.suptitle(title, fontsize=10)
+    plain_ticks(figure)
     rows = -(-len(handles) // 3)
     figure.tight_layout(rect=(0, 0.28 * rows / figure.get_size_inches()[1], 1, 1))
     return figure
@@ -190,37 +238,3 @@ def trace_bands(runs: pd.DataFrame) -> pd.DataFrame:
     has_fea = bands["solver"].map(lambda solver: SOLVERS[solver].joint_constraint)
     bands = bands[(bands["quantity"] != "fea") | has_fea].reset_index(drop=True)
     return bands[[*keys, "quantity", "median", "low", "high", "bound", "runs", "diverged"]]
-
-
-def verdict_map(verdicts: pd.DataFrame, title: str, bounds: Mapping[int, float] | None = None) -> Figure:
-    """The paper's table: our number over the paper's, on the colour of the verdict."""
-    ps, quantities = sorted(verdicts["p"].unique()), list(dict.fromkeys(verdicts["quantity"]))
-    columns = [(p, quantity) for p in ps for quantity in quantities]
-    rows = list(dict.fromkeys(zip(verdicts["batch_size"], verdicts["solver"], strict=True)))
-    figure, ((axis,),) = panels(1, 1, width=1.0 * len(columns) + 1.6, height=0.46 * len(rows) + 1.6)
-    for cell in verdicts.itertuples():
-        x, y = columns.index((cell.p, cell.quantity)), rows.index((cell.batch_size, cell.solver))
-        colour = VERDICT_COLOURS[cell.verdict]
-        axis.add_patch(plt.Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white", linewidth=1.5))
-        text = f"{_number(cell.reproduced)}\n({_number(cell.reported)})"
-        axis.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=7)
-    axis.set(xlim=(0, len(columns)), ylim=(len(rows), 0))
-    axis.set_xticks(np.arange(len(columns)) + 0.5, [QUANTITIES[q] for _, q in columns])
-    axis.set_yticks(np.arange(len(rows)) + 0.5, [f"l = {size}   {solver}" for size, solver in rows])
-    axis.xaxis.tick_top()
-    axis.tick_params(length=0)
-    axis.grid(False)
-    axis.spines[:].set_visible(False)
-    for k, p in enumerate(ps):
-        words = f"p = {p}" + (f", no feasible Fval below {bounds[p]:.2f}" if bounds else "")
-        axis.text((k + 0.5) * len(quantities), -0.95, words, ha="center", va="bottom", fontweight="bold")
-    swatches = [plt.Rectangle((0, 0), 1, 1, facecolor=colour) for colour in VERDICT_COLOURS.values()]
-    axis.legend(swatches, list(VERDICT_COLOURS), loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=7,
-                frameon=False, fontsize=8)  # fmt: skip
-    figure.suptitle(title, fontsize=10)
-    figure.tight_layout()
-    return figure
-
-
-def _number(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.2f}"

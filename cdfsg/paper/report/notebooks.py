@@ -80,6 +80,13 @@ def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | 
     return target
 
 
+def require_parameters(namespace: dict[str, Any], *known: str) -> None:
+    """Refuse other plain values than the parameters `known`: papermill only warns of a wrong name."""
+    plain = {name for name, value in namespace.items() if isinstance(value, str | float | int) and name[0] != "_"}
+    if unknown := sorted(plain - set(known)):
+        raise ValueError(f"no parameter {', '.join(unknown)}; the parameters are {', '.join(known)}")
+
+
 def scrub(notebook: "NotebookNode") -> "NotebookNode":
     """Drop what differs between equal executions, and live widgets."""
     import nbformat

@@ -21,11 +21,12 @@ from cdfsg.theory.statement import VERDICTS as VERDICTS_OF_THEORY
 from cdfsg.theory.statements import Recorded
 
 
-def title(experiment: Experiment, runs: pd.DataFrame) -> str:
-    """Where the numbers are from, for the head of a figure."""
+def title(experiment: Experiment, runs: pd.DataFrame, note: str = "") -> str:
+    """Where the numbers are from, for the head of a figure, and a line on what it shows of them."""
     provenance = ", ".join(sorted(set(runs["provenance"])))
     table = f"the paper's {table_name(experiment.table)}" if experiment.table else "no table of the paper"
-    return f"{NAMES.get(experiment.dataset, experiment.dataset)} ({provenance}), {experiment.merit} merit: {table}"
+    name = NAMES.get(experiment.dataset, experiment.dataset)
+    return f"{name} ({provenance}), {experiment.merit} merit: {table}" + (note and f"\n{note}")
 
 
 def count_verdicts(table: pd.DataFrame) -> pd.DataFrame:

@@ -22,6 +22,13 @@ TABLES = (
     "ta:computation", "ta:data", "ta:pcctimemd", "ta:pcctimemn", "ta:fvalnmni", "ta:fvalmd", "ta:fvalmn", "ta:fvalnmnh",
 )  # fmt: skip
 """Labels of the paper's tables in their printed order."""
+PANELS = {
+    "ta:pcctimemd": "Figure 3 (a) to (d)", "ta:pcctimemn": "Figure 3 (e) to (h)", "ta:fvalnmni": "Figure 4 (a) to (d)",
+    "ta:fvalmd": "Figure 5 (a) to (d)", "ta:fvalmn": "Figure 5 (e) to (h)", "ta:fvalnmnh": "Figure 5 (i) to (l)",
+}  # fmt: skip
+"""The paper's panels of a table: accuracy and Fea for p = 5, then for p = 10."""
+BETA_PANELS = {"ta:pcctimemn": "Figure 1 (a) and (b)", "ta:fvalmn": "Figure 2 (a) and (b)"}
+"""Those of penalty parameters: accuracy and Fea."""
 
 
 def table_name(table: str) -> str:

@@ -75,9 +75,19 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame
     return table
 
 
+def printed_ends(experiment: Experiment) -> pd.DataFrame:
+    """What the paper prints at the batch size of its panels, a column per quantity, by p and solver."""
+    if not experiment.table:
+        return pd.DataFrame(columns=["p", "solver", experiment.measure, "fea"])
+    cells = load_table(experiment.table).query(f"batch_size == {experiment.trace_batch_size}")
+    return cells.pivot(index=["p", "solver"], columns="quantity", values="reported").reset_index()
+
+
 def beta_medians(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
-    """Median over the runs of the table's measure and of Fea along the pass, by (solver, beta, samples)."""
-    return runs.groupby(["solver", "beta", "samples"])[[experiment.measure, "fea"]].median().reset_index()
+    """Median over the runs of the table's measure and of Fea along the pass, by (solver, beta, samples), and counts."""
+    groups = runs.assign(diverged=runs["fea"].isna()).groupby(["solver", "beta", "samples"])
+    return groups[[experiment.measure, "fea"]].median().assign(
+        runs=groups.size(), diverged=groups["diverged"].sum()).reset_index()  # fmt: skip
 
 
 def beta_ends(runs: pd.DataFrame) -> pd.DataFrame:

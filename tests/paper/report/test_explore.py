@@ -141,6 +141,33 @@ def test_the_lines_are_the_numbers_and_the_legend_says_what_was_stopped():
     assert [axis.get_yscale() for axis in explore.draw({"": tables["one"]}).axes[2:]] == ["linear", "linear"]
 
 
+def test_a_figure_that_is_drawn_on_again_shows_the_new_run_alone_at_its_own_scales():
+    far, near = trace(points=20, beta=0.1, **FAR), trace(points=4)
+    new, reused = explore.draw({"near": near}), explore.draw({"far": far, "near": near})
+    assert explore.draw({"near": near}, figure=reused) is reused
+    for one, other in zip(new.axes, reused.axes, strict=True):
+        assert one.get_yscale() == other.get_yscale() and one.get_title() == other.get_title()
+        np.testing.assert_allclose(one.get_ylim(), other.get_ylim())
+        for mine, line in zip(one.lines, other.lines, strict=True):
+            np.testing.assert_array_equal(mine.get_xydata(), line.get_xydata())
+    assert [text.get_text() for text in reused.legends[0].get_texts()] == ["near", "eigenvalues of the exact X'MX"]
+
+
+@pytest.mark.parametrize("arguments", [
+    {}, {"solver": "CDFSG-Ada", "beta": 0.5, "shared": True}, {"solver": "RSG+", "p": 4},
+    {"solver": "Landing", "merit": "huber", "mu": 0.2, "batch_size": 50},
+])  # fmt: skip
+def test_a_run_as_code_of_the_suite_is_a_job_with_the_end_of_the_trace(arguments):
+    solver = arguments.get("solver", "CDFSG")
+    asked = {"dataset": "digits", "merit": "identity", "solver": solver, "settings": explore.defaults(solver)}
+    names = {}
+    exec(explore.as_code(**asked | arguments).replace("print(", "found = ("), names)
+    last = trace(**asked | arguments).iloc[-1]
+    assert names["found"]["pcc"].item() == pytest.approx(last["pcc"], rel=1e-3)  # in single precision
+    with pytest.raises(ValueError, match=r"initial point itself, got start=2; set it to 1"):
+        explore.as_code(**asked, start=2)
+
+
 def test_traces_without_a_colour_each_are_refused():
     for count in (0, 7):
         with pytest.raises(ValueError, match=f"1 to 6, one per colour, got {count}"):

@@ -1,26 +1,40 @@
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
+from html import unescape
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 
-from cdfsg.files import ROOT
+from cdfsg.files import FIGURES, ROOT
+from cdfsg.paper import archive
+from cdfsg.paper.experiments import EXPERIMENTS
+from cdfsg.paper.protocols import headline_variant
 from cdfsg.paper.report.figures import (
     SERIES,
     STYLE,
     VERDICT_COLOURS,
     finish,
     lines,
+    note,
+    panels,
+    plain_ticks,
     png,
     quality_panels,
     save,
     show,
+    survivors,
     trace_bands,
-    verdict_map,
 )
+from cdfsg.paper.report.pages import SIGNS, number
+from cdfsg.paper.results import verdicts
+from cdfsg.paper.results.reported import PANELS
 from cdfsg.paper.results.verdicts import COUNTED, VERDICTS
 
 
@@ -34,22 +48,13 @@ def closed():
 def traces(ps=(2, 4)):
     """Three runs of every series at each p and three points, PCC rising along the pass."""
     frames = []
-    for number, (solver, variant) in enumerate(SERIES):
+    for place, (solver, variant) in enumerate(SERIES):
         for p in ps:
             for samples in (0, 900, 1700):
-                pcc = 0.1 * number + samples / 4000 + np.array([0.0, 0.05, 0.02])
-                place = {"role": "trace", "p": p, "solver": solver, "variant": variant, "samples": samples}
-                frames.append(pd.DataFrame({**place, "pcc": pcc, "fea": 0.1 + pcc, "fval": -2.0, "bound": -2.2}))
+                pcc = 0.1 * place + samples / 4000 + np.array([0.0, 0.05, 0.02])
+                run = {"role": "trace", "p": p, "solver": solver, "variant": variant, "samples": samples}
+                frames.append(pd.DataFrame({**run, "pcc": pcc, "fea": 0.1 + pcc, "fval": -2.0, "bound": -2.2}))
     return pd.concat(frames, ignore_index=True)
-
-
-def judged():
-    """A small table with every verdict."""
-    rows = [(size, p, "CDFSG", quantity) for size in (20, 50) for p in (5, 10) for quantity in ("pcc", "fea")]
-    table = pd.DataFrame(rows, columns=["batch_size", "p", "solver", "quantity"])
-    table["reported"] = [0.01 * k + 0.1 for k in range(8)]
-    table["reproduced"] = [0.01 * k + 0.5 for k in range(7)] + [np.nan]
-    return table.assign(verdict=[*VERDICTS, *["match"] * 8][:8])
 
 
 def curves(bands, title):
@@ -63,7 +68,6 @@ def curves(bands, title):
 def draw(folder):
     bands = trace_bands(traces(ps=(2,)))
     save(curves(bands, "curves"), "curves", bands, folder)
-    save(verdict_map(judged(), "verdicts"), "verdicts", judged(), folder)
     return files_of(folder)
 
 
@@ -85,7 +89,7 @@ draw(pathlib.Path(sys.argv[1]))
     environment = os.environ | {"PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "0", "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", script, str(other)], cwd=ROOT, env=environment, check=True)
     mine = draw(tmp_path / "mine")
-    assert sorted(mine) == ["curves.csv", "curves.svg", "verdicts.csv", "verdicts.svg"]
+    assert sorted(mine) == ["curves.csv", "curves.svg"]
     assert files_of(other) == mine
 
 
@@ -163,28 +167,102 @@ def test_there_is_a_column_of_panels_per_p_with_a_line_per_series_that_has_numbe
     assert figure.axes[1].lines[0].get_ydata().tolist() == mine["median"].tolist()
 
 
-def test_every_verdict_that_is_counted_has_a_colour_of_its_own():
-    assert set(VERDICT_COLOURS) == set(VERDICTS)
-    colours = [VERDICT_COLOURS[word] for word in COUNTED]
-    assert len(set(colours)) == len(colours) and not set(colours) & {VERDICT_COLOURS["derived"], VERDICT_COLOURS["n/a"]}
+# Of linear RGB: what red- and green-blind people see (Machado, Oliveira and Fernandes 2009), and XYZ over white.
+SIGHTS = {
+    "normal": np.eye(3),
+    "red-blind": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "green-blind": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+}
+XYZ = np.array([[0.4340, 0.3763, 0.1899], [0.2127, 0.7152, 0.0722], [0.0178, 0.1095, 0.8729]])
 
 
-def test_the_map_shows_both_numbers_of_each_cell_on_the_colour_of_its_verdict():
-    table = judged()
-    axis = verdict_map(table, "").axes[0]
-    assert [tick.get_text() for tick in axis.get_xticklabels()] == ["PCC", "Fea", "PCC", "Fea"]
-    assert [tick.get_text() for tick in axis.get_yticklabels()] == ["l = 20   CDFSG", "l = 50   CDFSG"]
-    texts = {text.get_position(): text.get_text() for text in axis.texts}
-    patches = {patch.get_xy(): plt.matplotlib.colors.to_hex(patch.get_facecolor()) for patch in axis.patches}
-    places = [(5, "pcc"), (5, "fea"), (10, "pcc"), (10, "fea")]
-    for cell in table.itertuples():
-        x, y = places.index((cell.p, cell.quantity)), cell.batch_size // 50
-        ours = "–" if np.isnan(cell.reproduced) else f"{cell.reproduced:.2f}"
-        assert texts[x + 0.5, y + 0.5] == f"{ours}\n({cell.reported:.2f})"
-        assert patches[x, y] == VERDICT_COLOURS[cell.verdict]
+def linear(colour):
+    rgb = np.array(to_rgb(colour))
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
 
-def test_the_lowest_feasible_value_stands_beside_the_verdicts_on_fval():
-    words = [text.get_text() for text in verdict_map(judged(), "", {5: -9.71, 10: -19.12}).axes[0].texts]
-    assert sum("no feasible Fval below -" in text for text in words) == 2
-    assert not any("feasible" in text.get_text() for text in verdict_map(judged(), "").axes[0].texts)
+def lab(colour, sight):
+    x, y, z = np.cbrt(XYZ @ np.clip(SIGHTS[sight] @ linear(colour), 0, 1))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_verdicts_are_told_apart_by_colour_without_red_or_green_too_and_by_sign_and_black_is_legible_on_them(sight):
+    assert set(VERDICT_COLOURS) == set(VERDICTS) and len({SIGNS[word] for word in COUNTED}) == len(COUNTED)
+    colours = {VERDICT_COLOURS[word] for word in (*COUNTED, "derived")}
+    for one, other in combinations(sorted(colours), 2):
+        assert np.linalg.norm(lab(one, sight) - lab(other, sight)) > 15, (one, other)
+    for colour in colours:
+        assert (XYZ[1] @ linear(colour) + 0.05) / 0.05 > 7, colour
+
+
+def texts_of(path):
+    return [unescape(text) for text in re.findall(r"<text[^>]*>(.*?)</text>", path.read_text(encoding="utf-8"))]
+
+
+def test_no_picture_has_a_label_of_the_papers_source_and_all_say_where_their_numbers_are_from():
+    for path in (path for path in FIGURES.glob("*.svg") if not path.name.startswith("theory-")):
+        texts = texts_of(path)
+        assert not [text for text in texts if re.search(r"\b(ta|pro|eq|th|le|fig):", text)], path.name
+        if path.name.startswith(tuple(e.name for e in EXPERIMENTS.values())):
+            words = " ".join(texts)
+            assert re.search(r"\((original|derived)\), .* merit: the paper's Table \d", words), path.name
+            assert re.search(r"runs", words) and re.search(r"l = \d+|l is the batch size", words), path.name
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda experiment: experiment.name)
+def test_the_picture_of_a_table_has_each_number_of_ours_with_the_sign_of_its_verdict_above_the_papers(experiment):
+    judged, texts = verdicts.read(), texts_of(FIGURES / f"{experiment.name}-verdicts.svg")
+    wanted = Counter()
+    for cell in judged[judged["table"] == experiment.table].itertuples():
+        ours = "n/a" if cell.verdict == "n/a" else f"{number(cell.reproduced)} {SIGNS[cell.verdict]}".rstrip()
+        wanted.update([ours, f"({number(cell.reported)})"])
+    assert not wanted - Counter(texts)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda experiment: experiment.name)
+def test_the_papers_panels_name_each_solver_that_lost_runs_or_has_no_eligible_point(experiment):
+    words = " ".join(texts_of(FIGURES / f"{experiment.name}-curves.svg"))
+    bands = trace_bands(archive.runs_of(experiment))
+    assert f"the paper's {PANELS[experiment.table]}" in words and "the paper's end" in words
+    last = bands[(bands["samples"] == bands["samples"].max()) & (bands["quantity"] == experiment.measure)]
+    for solver in experiment.solvers:
+        mine = last[(last["solver"] == solver) & (last["variant"] == headline_variant(solver))]
+        label = SERIES[solver, headline_variant(solver)]["label"]
+        assert words.count(f"{label}: no point of the grid is eligible") == len(experiment.ps) - len(mine)
+        assert words.count("runs survive") >= (mine["diverged"] > 0).sum()
+
+
+def test_what_panels_lack_is_written_below_their_lines():
+    figure, ((left, right),) = panels(1, 2, sharey=True)
+    left.plot([0, 1], [2.0, 4.0])
+    right.plot([0, 1], [3.0, 6.0])
+    note({left: [("a", "red")], right: [("b", "blue"), ("c", "blue")]})
+    low, high = left.get_ylim()
+    room = 2.0 - low
+    assert [text.get_text() for text in right.texts] == ["b", "c"] and high > 6
+    assert all((text.get_position()[1] + 0.05) * (high - low) < room for axis in (left, right) for text in axis.texts)
+
+
+def test_the_runs_that_survive_are_counted_at_the_end_of_the_pass_and_their_line_is_dotted():
+    runs = traces(ps=(2,)).query("solver != 'RSG+'")
+    lost = (runs["solver"] == "CDFSG") & (runs["samples"] == 1700) & (runs["pcc"] > 0.43)
+    bands = trace_bands(runs.assign(pcc=runs["pcc"].mask(lost))).query("quantity == 'pcc'")
+    shown = {key: style for key, style in SERIES.items() if key[1] != "tuned"}
+    words = [text for text, _ in survivors(bands, shown, ["solver", "variant"])]
+    assert words == ["CDFSG: 1 of 3 runs survive", "RSG+: no point of the grid is eligible"]
+    figure, ((axis,),) = panels(1, 1)
+    lines([axis], bands, "samples", ["median"], shown)
+    assert [line.get_linestyle() for line in axis.lines] == [":", "-", "-"]
+
+
+def test_logarithmic_axes_have_plain_numbers_and_few_of_them():
+    figure, axes = panels(1, 3)
+    for axis, high in zip(axes[0], (8, 5e4, 1e9), strict=True):
+        axis.plot([1, 2], [0.02, high])
+        axis.set(yscale="log", ylim=(0.02, high))
+    plain_ticks(figure)
+    figure.canvas.draw()
+    shown = [[tick.get_text() for tick in axis.get_yticklabels()] for axis in axes[0]]
+    assert {"0.05", "0.1", "0.2", "5"} < set(shown[0]) and {"0.1", "1", "10,000"} < set(shown[1])
+    assert max(map(len, shown)) < 14

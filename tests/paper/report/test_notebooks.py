@@ -69,6 +69,25 @@ def test_parameters_take_effect_and_a_cell_that_fails_leaves_the_old_output_as_i
     assert (folder / "tale.ipynb").read_bytes() == before
 
 
+@pytest.mark.parametrize("name, value", [("datset", "nmnist"), ("alpha", 0.5), ("p", 5)])
+def test_a_parameter_that_a_notebook_does_not_have_is_refused_also_by_plain_papermill(name, value):
+    known = {"dataset": "mnist", "merit": "identity", "find": print, "_ih": [], "__name__": "__main__"}
+    notebooks.require_parameters(known, "dataset", "merit", "profile")
+    with pytest.raises(ValueError, match=f"no parameter {name}; the parameters are dataset, merit, profile"):
+        notebooks.require_parameters({**known, name: value}, "dataset", "merit", "profile")
+
+
+@pytest.mark.parametrize("name", notebooks.OF_EXPERIMENTS)
+def test_a_notebook_with_parameters_checks_them_first(name):
+    (cells,) = [notebook.cells for notebook in [notebooks.read(NOTEBOOKS / f"{name}.ipynb")]]
+    (place,) = [k for k, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", [])]
+    first, second, *_ = cells[place + 1].source.splitlines()
+    assert first == 'require_parameters(globals(), "dataset", "merit", "profile")'
+    assert second == "experiment = find(dataset, merit, profile)"
+    for dataset in ("mnist", "digits"):  # the allowed values stand above
+        assert dataset in cells[place - 1].source
+
+
 def test_scrubbing_keeps_sources_tags_and_results(folder):
     notebook = nbformat.read(folder / "tale.ipynb", as_version=4)
     notebook.cells[2].outputs = [

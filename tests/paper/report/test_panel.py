@@ -1,3 +1,4 @@
+import asyncio
 import base64
 from unittest import mock
 
@@ -87,6 +88,50 @@ def test_reset_puts_every_control_back_and_draws_once(runs):
     panel.reset.click()
     assert len(runs) == count + 1 and runs[-1] == runs[0]
     assert panel.settings["Landing"]["eta"].value == 0.5
+
+
+def test_moves_that_come_together_in_a_kernel_are_one_run(runs):
+    async def move():
+        for value in (0.2, 0.3, 0.4):
+            panel.controls["beta"].value = value
+        assert len(runs) == 1
+        await asyncio.sleep(0.5)
+
+    panel = Panel()
+    asyncio.run(move())
+    assert len(runs) == 2 and runs[-1]["beta"] == 0.4
+
+
+def test_a_redraw_uses_the_figure_that_is_there(runs, monkeypatch):
+    panel = Panel()
+    monkeypatch.setattr(explore, "panels", mock.Mock(side_effect=AssertionError("a new figure")))
+    before = bytes(panel.picture.value)
+    panel.controls["beta"].value = 2.0
+    assert bytes(panel.picture.value) != before
+
+
+def test_a_run_is_kept_beside_others_until_it_is_forgotten(runs, monkeypatch):
+    drawn, draw = [], explore.draw
+    monkeypatch.setattr(explore, "draw", lambda traces, **more: drawn.append(list(traces)) or draw(traces, **more))
+    panel = Panel()
+    panel.keep.click()
+    panel.controls["beta"].value = 2.0
+    assert [words.rpartition(", ")[2] for words in drawn[-1]] == ["beta = 0.1", "beta = 2"]
+    panel.keep.click()
+    assert [words.rpartition(", ")[2] for words in drawn[-1]] == ["beta = 2"]
+    panel.keep.click()
+    panel.reset.click()
+    assert [words.rpartition(", ")[2] for words in drawn[-1]] == ["beta = 0.1"]
+
+
+def test_the_run_is_given_as_code_which_a_change_hides(runs):
+    panel = Panel()
+    panel.export.click()
+    assert panel.code.layout.display == "flex" and "job = Job(dataset='digits'" in panel.code.value
+    panel.controls["start"].value = 2.0
+    assert panel.code.layout.display == "none"
+    panel.export.click()
+    assert "set it to 1" in panel.code.value
 
 
 def test_without_a_kernel_the_picture_stands_for_the_panel(runs):
