@@ -222,14 +222,14 @@ def figure_names(folder: Path = FIGURES) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.svg"))
 
 
-def gallery(names: Sequence[str], stems: dict[str, str]) -> str:
+def gallery(names: Sequence[str], stems: dict[str, str], template: str = "figures.md") -> str:
     """All figures with captions, in sections: `stems` has heads by beginnings of names."""
     groups: dict[str, list[tuple[str, str]]] = {stem: [] for stem in ("", *stems)}
     for name in names:
         stem = next((stem for stem in stems if name.startswith(f"{stem}-")), "")
         groups[stem].append((name, caption_of(name)))
     headings = {"": "Across the tables", **stems}
-    return render("figures.md", sections=[(stem, headings[stem], group) for stem, group in groups.items() if group])
+    return render(template, sections=[(stem, headings[stem], group) for stem, group in groups.items() if group])
 
 
 def records_page(folder: Path = RECORDS) -> str:

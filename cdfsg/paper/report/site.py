@@ -90,6 +90,7 @@ def write_sources(source: Path) -> None:
         "report": (ROOT / "REPORT.md").read_text(encoding="utf-8"),
         "questions": f"# Questions to the authors\n\n{summaries.questions(level=2)}",
         "figures": pages.gallery(pages.figure_names(FIGURES), stems),
+        "contact": pages.gallery(pages.figure_names(FIGURES), stems, "contact.md"),
         "records": pages.records_page(RECORDS),
         "reference": pages.render("reference.md", modules=modules),
         "notebooks": _write_notebooks(source),

@@ -178,6 +178,11 @@ def test_the_front_page_leads_from_every_claim_to_where_it_is_shown(page):
         assert all(place.partition(", ")[2] in section.text for place in row.where_not.split("; "))
 
 
+def test_the_contact_sheet_shows_every_figure_and_leads_to_its_place(page):
+    shown = {a["href"]: a.img["src"].rpartition("/")[2] for a in page("contact").select(".contact a")}
+    assert shown == {f"figures.html#figure-{name}": f"{name}.svg" for name in pages.figure_names()}
+
+
 def test_every_notebook_is_a_page_that_the_list_of_notebooks_names(page):
     names = [path.relative_to(NOTEBOOKS.parent).with_suffix("") for path in sorted(NOTEBOOKS.rglob("[!.]*.ipynb"))]
     links = {a["href"] for a in page("notebooks").select("article a[href]")}
