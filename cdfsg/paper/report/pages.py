@@ -63,7 +63,7 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {"number": number, "heading": HEADINGS.get}
     environment.globals |= {
         "PAPER": PAPER, "QUANTITIES": HEADINGS, "SHORT": SHORT, "SIGNS": SIGNS, "VERDICTS": VERDICTS, "WORDS": WORDS,
-        "anchor": anchor, "code_of": code_of, "counted": counted, "nan": np.nan, "place_of": place_of,
+        "anchor": anchor, "code_of": code_of, "counted": counted, "nan": np.nan,
     }  # fmt: skip
     return environment
 
@@ -86,30 +86,15 @@ def table_pages(judged: pd.DataFrame) -> dict[str, str]:
     return {row.table: f"tables/{table_name(row.table)[6:]}-{row.dataset}-{row.merit}" for row in rows}
 
 
-def anchor(claim: str) -> str:
-    """Target of a claim on the page of the claims.
+def anchor(*parts: object) -> str:
+    """Target of a link.
 
     Examples
     --------
-    >>> anchor("time, RSG+")
-    'claim-time-rsg'
+    >>> anchor("claim", "time, RSG+"), anchor("runs", 20, 5, "CDFSG-Ada")
+    ('claim-time-rsg', 'runs-20-5-cdfsg-ada')
     """
-    return "claim-" + _slug(claim)
-
-
-def place_of(batch_size: int, p: int, solver: str) -> str:
-    """Target of a place's runs on the page of its table.
-
-    Examples
-    --------
-    >>> place_of(20, 5, "CDFSG-Ada")
-    'runs-20-5-cdfsg-ada'
-    """
-    return f"runs-{batch_size}-{p}-{_slug(solver)}"
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(map(str, parts)).lower()).strip("-")
 
 
 def counts(judged: pd.DataFrame) -> str:

@@ -110,7 +110,7 @@ def test_a_cell_of_a_table_has_both_numbers_our_interval_and_the_verdict_and_lea
         for link in soup.select("table.cells td a"):
             texts.setdefault(link["href"][1:], []).append(link.text)
         for place, rows in judged[(judged["table"] == table) & (judged["verdict"] != "n/a")].groupby(ROW):
-            runs = soup.find(id=pages.place_of(*place))
+            runs = soup.find(id=pages.anchor("runs", *place))
             heads = [head.text for head in runs.select("th")]
             table_of_runs = np.array([[cell.text for cell in run.select("td")] for run in runs.select("tbody tr")])
             assert len(texts[runs["id"]]) == len(rows)
@@ -172,8 +172,9 @@ def test_the_front_page_leads_from_every_claim_to_where_it_is_shown(page):
     asserted = pd.read_csv(RECORDS / "claims.csv", keep_default_na=False)
     front, shown = page("index").select_one(".claims"), page("claims")
     for row in asserted.itertuples():
-        link = front.find("a", href=f"claims.html#{pages.anchor(row.claim)}")
-        section = shown.find(id=pages.anchor(row.claim)).find_parent("section") or shown
+        place = pages.anchor("claim", row.claim)
+        link = front.find("a", href=f"claims.html#{place}")
+        section = shown.find(id=place).find_parent("section") or shown
         assert link.text == row.says and f"in ours, {row.holds} of {row.of}" in section.text
         assert all(place.partition(", ")[2] in section.text for place in row.where_not.split("; "))
 

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from cdfsg.paper import archive
@@ -6,6 +8,8 @@ from cdfsg.paper.protocols import OURS
 from cdfsg.paper.report import summaries
 from cdfsg.paper.results import conclusions
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, chance, counted, verdicts
+from cdfsg.theory import statements
+from cdfsg.theory.statement import PRINTED
 from tests.paper.results.test_verdicts import runs_of
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
@@ -57,6 +61,20 @@ def test_the_counts_by_data_set_and_the_endpoints_are_of_the_independent_numbers
     assert ends["accuracy"]["of"] == 8  # the places of CDFSG-Ada; in these runs nobody is ahead
     assert ends["accuracy"]["count"] == ends["accuracy"]["against"] == 0
     assert ends["post-processing"] == {"count": 0, "of": 16, "paper": 16, "with_result": 16}
+
+
+def test_the_answer_has_what_is_not_reproduced_first_then_three_numbers_with_chance_and_the_picture(complete, alone):
+    judged = verdicts(EXPERIMENT, complete)
+    numbers = conclusions.by_dataset(judged)
+    ends = conclusions.endpoints(judged, numbers)
+    text = summaries.answer(numbers, ends, statements.recorded().values())
+    total, accuracy = numbers.iloc[-1], ends["accuracy"]
+    words = [row.verdict for row in statements.recorded().values() if row.source == PRINTED]
+    assert text.startswith(f"**Not reproduced:** {total['numbers'] - total['match']} of the {total['numbers']} ")
+    big = re.findall(r"<strong>(.*?)</strong>", text)
+    assert big == [f"{total['match']} of {total['numbers']}", f"{accuracy['count']} of {accuracy['of']}",
+                   f"{words.count('holds')} of {len(words)}"]  # fmt: skip
+    assert f"<em>of permuted rows {total['chance']:.0f}</em>" in text and "](figures/identity-line.svg)" in text
 
 
 def test_a_text_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete, alone):
