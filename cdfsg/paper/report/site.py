@@ -69,7 +69,7 @@ def write_sources(source: Path) -> None:
     judged, asserted = verdicts.read(), claims.read()
     numbers = conclusions.by_dataset(judged)
     ends = conclusions.endpoints(judged, numbers)
-    defaults = checksums.read_csv(RECORDS / "defaults.csv", "make it anew with: make bench")
+    battery = checksums.read_csv(RECORDS / "battery.csv", "make it anew with: make bench")
     found = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__)]
     modules = [f"cdfsg.{name}" for name in (*FIRST, *(name for name in found if name not in FIRST + LEFT_OUT))]
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
@@ -82,7 +82,7 @@ def write_sources(source: Path) -> None:
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
         "generated/statements": pages.render("statements.html", rows=list(statements.recorded().values()), signs=SIGNS),
         "generated/errata": pages.render("errata.md", errata=statements.errata()),
-        "generated/defaults": pages.render("defaults.html", rows=defaults.fillna({"warned": ""}).itertuples()),
+        "generated/defaults": pages.render("defaults.html", rows=battery.itertuples()),
         "generated/torture": pages.torture_table(),
         "generated/algorithms": pages.render("algorithms.md"),
         "generated/living": pages.render("living.md", caption=pages.caption_of("theory-plane")),
