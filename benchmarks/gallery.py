@@ -31,8 +31,8 @@ from sklearn import datasets
 from threadpoolctl import threadpool_limits
 
 from cdfsg import StochasticGCCA, checksums
+from cdfsg.convention import moments_of
 from cdfsg.datasets import load, make_views
-from cdfsg.estimator.convention import moments_of
 from cdfsg.files import RECORDS
 from cdfsg.linalg import Array
 from cdfsg.metrics import tcc
