@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from difflib import get_close_matches
@@ -15,6 +16,7 @@ from cdfsg.theory import (
     adaptive,
     approximate,
     assumptions,
+    counterexamples,
     definitions,
     derivatives,
     first_order,
@@ -25,7 +27,6 @@ from cdfsg.theory import (
     second_order,
     tracker,
 )
-from cdfsg.theory.misprints import MISPRINTS
 from cdfsg.theory.statement import PRINTED, STATEMENTS, Check, Erratum, Statement
 
 
@@ -40,6 +41,7 @@ EVERY = _of(
 )
 """The statements in the paper's order."""
 NAME, ERRATA = "statements.csv", "errata.toml"
+MISPRINTS = Path(__file__).with_name("misprints.toml")
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,12 @@ class Recorded:
 
 
 def errata() -> list[Erratum]:
-    """Those of statements, then other misprints, section by section."""
+    """Those of statements, then those of ``misprints.toml``, section by section."""
     found = [statement.erratum for statement in EVERY if statement.erratum]
-    return sorted([*found, *MISPRINTS], key=lambda erratum: erratum.section)
+    for words in tomllib.loads(MISPRINTS.read_text("utf-8"))["erratum"]:
+        name = words.pop("counterexample", "")
+        found.append(Erratum(**words, counterexample=getattr(counterexamples, name) if name else None))
+    return sorted(found, key=lambda erratum: erratum.section)
 
 
 def recorded(path: Path = PAPER / NAME) -> dict[str, Recorded]:
