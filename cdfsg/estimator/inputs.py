@@ -44,8 +44,6 @@ class Source:
         short = all(table.dtype.itemsize <= (4 if table.dtype.kind == "f" else 2) for table in self.tables)
         return np.dtype(np.float32 if short else np.float64)
 
-
-
     def take(self, rows: Array | slice) -> list[ViewRows]:
         """The named rows of every view, converted; ValueError if one is missing or infinite."""
         parts = [_rows_of(table, rows, i) for i, table in zip(self.views, self.tables, strict=False)]
@@ -115,9 +113,6 @@ def is_stream(X: Any) -> bool:
 
 def is_dask(table: Any) -> bool:
     return hasattr(table, "dask") and hasattr(table, "compute")
-
-
-
 
 
 def rebatch(chunks: Iterable[list[ViewRows]], size: RowCount) -> Iterator[list[ViewRows]]:
