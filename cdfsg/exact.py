@@ -16,6 +16,7 @@ from cdfsg.streamed import LEVEL, Moments, ViewRows, dense
 
 WIDEST = 4000  # columns in all up to which covariances are kept: 128 MB
 RESOLVED = 1e-10  # relative variance down to which one pass in double precision gives a direction to six digits
+SINGLE = 1e-4  # the same in single precision, to three digits
 LAST = 100  # rows that are kept to see what one pass leaves to rounding
 LEAST = 1e-15  # relative variance that a second pass blows up to one
 CONSTANT = 1e-13  # deviation of a projection, relative to its largest value, that is none
@@ -43,6 +44,7 @@ class ExactSolver:
         self.slices, n = view_slices(sizes), sum(sizes)
         self.ridge = np.zeros(n) if ridge is None else ridge  # added to the diagonal of M
         self.moments, self.shift, self.products = Moments(n), np.zeros(n), np.zeros((n, n), order="F")
+        self.single = False  # whether float32 rows are multiplied in single precision, twice as fast
         self.basis: list[Array] = []  # per view the directions that the second pass takes moments of
         self.last: list[tuple[Array, float]] = []  # rows of each view and their relative precision
         self._covariance: Array | None = None
@@ -77,17 +79,28 @@ class ExactSolver:
             Z = sparse.hstack(blocks, format="csr").astype(np.float64)
             self.products += (Z.T @ Z).toarray()
             return
+        single = self.single and all(block.dtype == np.float32 for block in blocks)
         if self.moments.rows == blocks[0].shape[0]:
-            self.shift = self.moments.mean.copy()
+            self.shift = self.moments.mean.astype(np.float32 if single else np.float64).astype(np.float64)
+        if single:
+            gap = np.hstack([dense(block) for block in blocks]) - self.shift.astype(np.float32)
+            self.products += blas.ssyrk(1.0, gap.T)
+            return
         self._add(np.hstack([dense(block) for block in blocks]) - self.shift)
 
-    def is_resolved(self, least: float = RESOLVED) -> bool:
+    def restart(self) -> None:
+        """Forget all rows, and take in others in double precision."""
+        self.moments, self.single = Moments(len(self.shift)), False
+        self.products[:], self._covariance, self._best = 0, None, None
+
+    def is_resolved(self, least: float | None = None) -> bool:
         """Whether the last rows show no direction whose relative variance is below `least`, beyond their own rounding.
 
         Evaluated on rows, a direction is known to their precision; in sums of squares, to the root of that.
         """
         correlation, units = self._correlation()
         correlation = self._with_ridge(correlation, units)
+        least = least or (SINGLE if self.single else RESOLVED)
         for view, (block, precision) in zip(self.slices, self.last, strict=True):
             values, vectors = np.linalg.eigh(correlation[view, view])
             gaps = (block - self.mean[view]) / units[view] @ vectors[:, values <= least * values[-1]]
@@ -110,7 +123,7 @@ class ExactSolver:
     @property
     def noise(self) -> float:
         """Relative variance below which one pass cannot tell a direction from rounding."""
-        return 10 * len(self.shift) * float(np.finfo(float).eps)
+        return SINGLE / 10 if self.single else 10 * len(self.shift) * float(np.finfo(float).eps)
 
     def moments_of(self, weights: Array) -> Array:
         """``K_ij = w_i' S_ij w_j`` of weights (n, p), shape (m, m, p, p)."""

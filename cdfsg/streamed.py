@@ -90,12 +90,16 @@ def absurd_rows(blocks: list[ViewRows], moments: Moments) -> Array:
     score, squares = np.zeros(l), []
     with np.errstate(over="ignore", invalid="ignore"):
         for block, view in with_columns(blocks):
-            gap = block.astype(np.float64)
-            if not sparse.issparse(block):
-                gap -= moments.mean[view] if moments.rows else np.median(gap, axis=0)
-            square = gap.multiply(gap).tocsr() if sparse.issparse(block) else gap**2
+            if sparse.issparse(block):
+                square = block.multiply(block).tocsr()
+            else:
+                middle = moments.mean[view] if moments.rows else np.median(block, axis=0)
+                square = (block - middle.astype(block.dtype)) ** 2
             total = moments.squares[view] + np.asarray(square.sum(axis=0)).ravel()
-            score += square @ np.divide(1, total, out=np.zeros_like(total), where=total > 0)
+            if block.dtype == np.float32 and not np.isfinite(total).all():
+                return absurd_rows([part.astype(np.float64) for part in blocks], moments)
+            share = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
+            score += square @ share.astype(square.dtype)
             squares.append((square, total))
         top = np.argsort(-score)[: max(1, l // 50)]
         rest = [(dense(square[top]), total) for square, total in squares]

@@ -48,6 +48,8 @@ class Fit:
         self.batch_size = steps.minibatch_size(parameters["batch_size"], rows, n, p)
         self.rows_at_once = MEASURED_ROWS if self.algorithm == "exact" else self.batch_size
         self.exact = self._new_exact() if n <= WIDEST or self.algorithm == "exact" else None
+        if self.exact is not None:
+            self.exact.single = rows is not None  # they can be read again
         self.solver: Any = self.exact if self.algorithm == "exact" else None
         self.waiting: list[list[ViewRows]] = []
         self.wide_structure: Structure | None = None  # of the weights, if a pass was made for it
@@ -183,6 +185,10 @@ class Fit:
 
     def _resolve(self, exact: ExactSolver, data: Source | Stream) -> None:
         exact.moments.require_varied(self.slices, exact.mean)
+        if exact.single and not exact.is_resolved():
+            exact.restart()
+            for blocks in data.batches(MEASURED_ROWS):
+                exact.advance(self._without_outliers(blocks, exact))
         if not exact.is_resolved():
             for blocks in data.batches(MEASURED_ROWS):
                 exact.resolve(self._without_outliers(blocks, exact))

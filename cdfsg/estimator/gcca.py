@@ -315,10 +315,12 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         said, done, rows = time.perf_counter(), 0, data.n_samples
 
         def size() -> int:
-            if epoch == 1:
+            if not hasattr(self, "_fit"):
                 self._begin_fit(rows)
             return self._fit.rows_at_once
 
+        if rows is not None and size() and self.algorithm_ == "exact":
+            order = None  # sums need none
         for blocks in data.batches(size, order):
             self._fit.advance(blocks, epoch)
             done += blocks[0].shape[0]
@@ -365,8 +367,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _publish(self, solution: convention.Solution, share: float | None = None) -> None:
         """Set the attributes of a model, and warn if its share of the exact solution is too small, or not known."""
-        fit = self._fit
-        deviation = np.sqrt(fit.solver.moments.variance)
+        fit, deviation = self._fit, np.sqrt(self._fit.solver.moments.variance)
         scale = np.where(deviation > 0, deviation, 1.0) if self.scale else np.ones_like(deviation)
         weights, mean = solution.weights * scale[:, None], fit.solver.mean.copy()
         self.weights_, self.means_, self.scales_ = ([a[view] for view in fit.slices] for a in (weights, mean, scale))

@@ -56,6 +56,17 @@ def test_a_second_pass_finds_what_the_rounding_of_one_hides_and_a_single_one_say
     assert np.isnan(model.captured_)
 
 
+def test_rows_in_single_precision_are_read_again_where_that_hides_a_direction():
+    rng = np.random.default_rng(0)
+    a, h, w = rng.normal(size=(3, 5000))
+    copies = [np.c_[a, a + 1e-3 * h], np.c_[h + 0.3 * rng.normal(size=5000), 0.5 * a + w]]
+    for views, single in ((synthetic(), True), (copies, False)):
+        short = [view.astype(np.float32) for view in views]
+        model = StochasticGCCA().fit(short)
+        assert model._fit.exact.single == single
+        assert model.canonical_correlations_[0] == pytest.approx(battery.total(short, 1), rel=1e-5)
+
+
 def test_dependent_columns_are_no_directions_of_little_variance():
     left, right = synthetic()
     views = [np.hstack([left, left.sum(axis=1, keepdims=True)]), right - right.mean(axis=1, keepdims=True)]
