@@ -184,7 +184,7 @@ def _verdict(_: argparse.Namespace) -> None:
     ends = conclusions.endpoints(table, numbers)
     theory = statements.recorded().values()
     texts = {
-        "answer": summaries.answer(numbers, ends, theory), "endpoints": summaries.endpoints(ends),
+        "answer": summaries.answer(asserted, numbers, ends, theory), "endpoints": summaries.endpoints(ends),
         "numbers": summaries.overview(numbers), "claims": summaries.claims_table(asserted, "paper"),
         "questions": summaries.claims_table(asserted, "ours"), "theory": summaries.theory(theory),
     }  # fmt: skip

@@ -22,7 +22,7 @@ from cdfsg.paper.protocols import ADOPTED, OURS
 from cdfsg.paper.records import SAME_RUN, SETTINGS
 from cdfsg.paper.results import claims, conclusions, tables
 from cdfsg.paper.results.multiverse import describe
-from cdfsg.paper.results.reported import DERIVED, QUANTITIES, table_name, tolerances
+from cdfsg.paper.results.reported import DERIVED, QUANTITIES, table_name, tolerance_of, tolerances
 from cdfsg.paper.results.verdicts import VERDICTS, chance, column_of, counted, final_cells
 from cdfsg.paper.select import ROW
 
@@ -33,7 +33,7 @@ NAMES = {"mnist": "MNIST", "nmnist": "n-MNIST", "mediamill": "Mediamill", "huber
 PAPER = "https://arxiv.org/abs/2412.20008"
 SIGNS = dict.fromkeys(VERDICTS, "") | {
     "match": "✓", "better": "▲", "worse": "▼", "higher": "↑", "lower": "↓", "beyond-the-optimum": "!",
-    "diverged-both": "∅", "diverged-ours": "✗", "diverged-paper": "–",
+    "diverged-both": "∅", "diverged-ours": "○", "diverged-paper": "–",
 }  # fmt: skip
 """A verdict is told by more than its colour."""
 WORDS = {word: word for word in VERDICTS} | {
@@ -136,6 +136,7 @@ def table_page(part: pd.DataFrame, experiment: Experiment, runs: pd.DataFrame, s
     return render("paper_table.md", title=name_of(part), name=table_name(experiment.table), part=part, shown=shown,
                   bounds=tables.bounds(runs), cells=cells, main=main, rest=rest, total=total,
                   kinds={name.split("_")[0] for name in quantities}, tolerances=tolerance_table(quantities),
+                  allowed=_allowed(main),
                   experiment=experiment.name, curve=_curve(experiment.table),
                   behind=_behind(part, experiment, runs))  # fmt: skip
 
@@ -166,6 +167,16 @@ def _curve(table: str) -> dict[str, Any]:
     return {"misfits": list(misfits), "rank": misfits.index.get_loc(mine) + 1, "of": len(misfits),
             "used": misfits[mine], "best": misfits.iloc[0], "chosen": left_out["misfit"],
             "null": left_out["null_median"], "null_5": left_out["null_5"]}  # fmt: skip
+
+
+def _allowed(quantities: Iterable[str]) -> str:
+    """The tolerances of some quantities in words."""
+    words = []
+    for name in quantities:
+        entry = tolerance_of(name)
+        share = f" + {100 * entry.relative:g} % of the printed number" if entry.relative else ""
+        words.append(f"{entry.tolerance:g}{share} for {QUANTITIES[name]}")
+    return ", ".join(words)
 
 
 def tolerance_table(quantities: Iterable[str]) -> str:

@@ -75,7 +75,7 @@ def write_sources(source: Path) -> None:
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
     texts = {
         "generated/counts": pages.counts(judged),
-        "generated/answer": summaries.answer(numbers, ends, statements.recorded().values()),
+        "generated/answer": summaries.answer(asserted, numbers, ends, statements.recorded().values()),
         "generated/endpoints": summaries.endpoints(ends),
         "generated/ledger": pages.render("ledger.html", claims=list(asserted.itertuples())),
         "generated/verdicts": summaries.verdicts_by_solver(judged),

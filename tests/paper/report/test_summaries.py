@@ -1,5 +1,6 @@
 import re
 
+import pandas as pd
 import pytest
 
 from cdfsg.paper import archive
@@ -67,14 +68,17 @@ def test_the_answer_has_what_is_not_reproduced_first_then_three_numbers_with_cha
     judged = verdicts(EXPERIMENT, complete)
     numbers = conclusions.by_dataset(judged)
     ends = conclusions.endpoints(judged, numbers)
-    text = summaries.answer(numbers, ends, statements.recorded().values())
+    claim = {"claim": ["accuracy"], "holds": [7], "of": [8], "paper_holds": [6], "paper_of": [9]}
+    text = summaries.answer(pd.DataFrame(claim), numbers, ends, statements.recorded().values())
     total, accuracy = numbers.iloc[-1], ends["accuracy"]
     words = [row.verdict for row in statements.recorded().values() if row.source == PRINTED]
-    assert text.startswith(f"**Not reproduced:** {total['numbers'] - total['match']} of the {total['numbers']} ")
+    lost = f"{total['numbers'] - total['match']} of the {total['numbers']} "
+    assert text.startswith(f"**The numbers are not reproduced.** {lost}")
+    assert "in 7 of 8 comparisons; the paper has 6 of 9." in text
     big = re.findall(r"<strong>(.*?)</strong>", text)
     assert big == [f"{total['match']} of {total['numbers']}", f"{accuracy['count']} of {accuracy['of']}",
                    f"{words.count('holds')} of {len(words)}"]  # fmt: skip
-    assert f"<em>of permuted rows {total['chance']:.0f}</em>" in text and "](figures/identity-line.svg)" in text
+    assert f"<em>chance alone gives {total['chance']:.0f}</em>" in text and "](figures/identity-line.svg)" in text
 
 
 def test_a_text_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete, alone):
