@@ -76,9 +76,9 @@ mutants: setup ## change the numerical code a little at a time: do the tests not
 torture: setup ## kill, starve, corrupt and misuse it for a quarter of an hour: what does it survive? (not in CI)
 	$(PY) -m pytest -n 2 --dist loadfile --torture --publish tests/torture tests/datasets/test_download.py
 
-bench: setup ## time the runs beside other ways to do the same, and beside what one core can do
+bench: setup ## time the runs beside other ways to do the same; fit data of many natures (45 minutes)
 	$(call install-group,bench)
-	for part in direct others roofline growth defaults gallery; do $(PY) benchmarks/$$part.py || exit 1; done
+	for part in direct others roofline growth gallery battery; do $(PY) benchmarks/$$part.py || exit 1; done
 
 clean: ## remove caches and derived data; downloads, records and .venv stay
 	find figures notebooks data -name '*.tmp' -delete

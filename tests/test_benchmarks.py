@@ -1,5 +1,6 @@
 """The parts of `make bench` on small sizes: that they still run, and write what the notebook reads."""
 
+import re
 import subprocess
 
 import common
@@ -130,3 +131,9 @@ def test_a_part_that_fails_under_one_kernel_fails_the_command_and_shows_why(monk
     assert "this processor has Haswell Nehalem" in capsys.readouterr().err
     monkeypatch.setattr(kernels, "has", lambda kernel: False)
     assert kernels.main(["--kernels", "Haswell"]) == 0 and "no kernels to choose" in capsys.readouterr().out
+
+
+def test_make_bench_runs_scripts_that_exist_and_are_described():
+    parts = re.search(r"for part in (.*?);", (ROOT / "Makefile").read_text())[1].split()
+    described = (ROOT / "benchmarks/README.md").read_text()
+    assert all((ROOT / f"benchmarks/{part}.py").is_file() and f"`{part}.py`" in described for part in parts)
