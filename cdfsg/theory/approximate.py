@@ -15,14 +15,14 @@ from cdfsg.theory.finite import FinitePencil, least_penalty, squared_norms
 from cdfsg.theory.instances import root
 from cdfsg.theory.near_feasible import violation
 from cdfsg.theory.rates import Constants, Setting, bounded_lipschitz, first_bound, tracker_weight
-from cdfsg.theory.statement import ABOVE, OURS, Margins, Relation, at_most, inner, norm, statement
+from cdfsg.theory.statement import OURS, SMOOTH_ABOVE, Margins, Relation, at_most, inner, norm, statement
 from cdfsg.theory.stationary import Point, pool
 
 SMALL = 1 / 64  # of eta p^(1/2)
 
 
 @statement("approximate stationarity", "Section 3.4, everywhere", source=OURS, known_by="proof",
-    assumes=ABOVE + ", eta = ||grad h|| / (beta s^(1/2)) <= 1/(64 p^(1/2))",
+    assumes=SMOOTH_ABOVE + ", eta = ||grad h|| / (beta s^(1/2)) <= 1/(64 p^(1/2))",
     says="Either ||L|| <= 2 kappa^(1/2) ||grad h|| and ||C - I|| <= 5/8 p^(1/2) eta, or sigma_min(C) is at most "
          "(beta~/(8 kappa beta) + 16/15 eta)^2 and a direction D has curvature at most -9/10 s beta ||D||^2.")
 def small_gradient() -> Margins:
@@ -114,7 +114,8 @@ def observed(toy: FinitePencil, setting: Setting, p: int = 2, lanes: int = 4) ->
 def steps_needed(epsilon: float, c: Constants, s1: float, beta: float) -> float:
     """``K(eps) = 16 J_0 N / eps^4``: the corrected bound of the theorem on Algorithm 1 is eps^2 there.
 
-    The bound is ``2 (J_0/s2 + N s2) / sqrt(K)``, least at ``s2 = (J_0/N)^(1/2)``.
+    The bound is ``2 (J_0/s2 + N s2) / sqrt(K)``, least at ``s2 = (J_0/N)^(1/2)``.  Then b is ``eps^2 / (4 s1 N)``,
+    which must be at most 1.
     """
     N = first_bound(Setting(1, s1, 1.0, beta), c) / 2 - c.J_0
     return 16 * c.J_0 * N / epsilon**4

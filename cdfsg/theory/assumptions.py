@@ -109,10 +109,10 @@ def bounded_below_for_large_beta() -> Margins:
 
 @statement("beta = 0.1", "Section 1; Section 5",
     assumes="quadratic f: beta >= beta~; two views: any beta",
-    says="The penalty function is bounded below, so that min h is min f.",
+    says="The penalty function is bounded below, and its minimisers are those of the problem.",
     printed="beta = 0.1 for (CDFCP)",
-    corrected="min h is min f at beta~; with two views h is bounded below only for "
-              "beta >= 3/2 rho_1 (Huber: 3/2 mu rho_1), which 0.1 is not for the identity merit",
+    corrected="at beta~ minimisers of h solve the problem (min h = min f - beta p/3); with two views h is bounded "
+              "below only for beta >= 3/2 rho_1 (Huber: 3/2 mu rho_1), which 0.1 is not for the identity merit",
     severity="outside the assumptions", counterexample=counterexamples.small_beta_is_unbounded, source=OURS)
 def bounded_below() -> Margins:
     for case, h, X, rng in points(somewhere, instances(COUNT, 51, kinds=QUADRATICS)):

@@ -16,7 +16,7 @@ from cdfsg.theory import counterexamples
 from cdfsg.theory.instances import (  # isort: skip
     COUNT, CURVED, Instance, any_instances, feasible, in_omega, instances, points, somewhere,
 )
-from cdfsg.theory.statement import BLANKET, EVERY, Margins, at_most, beside, equal, inner, norm, statement
+from cdfsg.theory.statement import BLANKET, EVERY, SMOOTH, Margins, at_most, beside, equal, inner, norm, statement
 
 STEP = 2e-3  # of the difference quotient, of sixth order, relative to the direction
 
@@ -59,7 +59,7 @@ def gradient() -> Margins:
         yield equal(along(h.value, X, D), slope, norm(h.gradient(X)) * norm(D) + abs(h.value(X)))
 
 
-@statement("Le_inner_nablah_XQ", "Section 3.1, second lemma", assumes=EVERY + ", Q commutes with C",
+@statement("Le_inner_nablah_XQ", "Section 3.1, second lemma", assumes=EVERY + ", symmetric Q that commutes with C",
     known_by="algebra", says="<XQ, grad h(X)> = tr((beta C (C + I) - 3/2 Lambda) (C - I) Q).")
 def inner_product() -> Margins:
     for _, h, X, rng in points(somewhere, any_instances(COUNT, 6)):
@@ -95,7 +95,8 @@ def growth_of_g() -> Margins:
         yield case, at_most(norm(dissolved_gradient(h, X)), case.L_g * (1.5 + sigma / 2) * norm(X) + case.L_0)
 
 
-@statement("Le_formulation_hessian_h", "Section 3.1, eq:hessh, last term", assumes=EVERY,
+@statement("Le_formulation_hessian_h", "Section 3.1, eq:hessh, last term",
+    assumes=EVERY + ", Assumption 3.4",
     known_by="algebra", says="The Hessian of the penalty function.",
     printed="4 beta M X Psi(X'MD) X'MX",
     corrected="2 beta M X (Psi(X'MD) X'MX + X'MX Psi(X'MD)); "
@@ -114,7 +115,7 @@ def printed_hessian(h: Penalty, X: Array, D: Array) -> Array:
 
 
 @statement("eq:hessh, uses", "Section 3, proofs",
-    assumes="X feasible, or D = X v v' with an eigenvector v of C",
+    assumes="Assumption 3.4, X feasible, or D = X v v' with an eigenvector v of C",
     known_by="algebra", says="The printed Hessian is right where the proofs use it.")
 def printed_hessian_in_use() -> Margins:
     for case, h, X, rng in points(feasible, instances(COUNT, 11)):
@@ -125,7 +126,8 @@ def printed_hessian_in_use() -> Margins:
             yield equal(printed_hessian(h, point, D), H, norm(H) + h.beta * case.spectrum[1] * norm(point))
 
 
-@statement("eq:GD", "Section 3.1", assumes=EVERY, known_by="algebra", says="J_G(X)[D] is the derivative of G.")
+@statement("eq:GD", "Section 3.1", assumes=EVERY + ", Assumption 3.4",
+    known_by="algebra", says="J_G(X)[D] is the derivative of G.")
 def derivative_of_g() -> Margins:
     for h, X, D in smooth_lines(12):
         J = dissolved_derivative(h, X, D)
@@ -143,7 +145,7 @@ def dissolved_derivative(h: Penalty, X: Array, D: Array) -> Array:
     return h.problem.hessian(h.dissolve(X), moved)
 
 
-@statement("le:normj", "Section 3.1, fifth lemma", assumes=BLANKET + ", X in Omega",
+@statement("le:normj", "Section 3.1, fifth lemma", assumes=SMOOTH + ", X in Omega",
     known_by="proof", says="||J_G(X)[D]|| <= (2 + kappa) L_g ||D||.")
 def bound_on_the_derivative_of_g() -> Margins:
     """``T(D) = DQ(C) - Z Psi(Z'D)`` with ``Z = M^(1/2) X`` is symmetric, of norm at most 3/2 where ``C <= I``.

@@ -11,11 +11,14 @@ from cdfsg.problems import Quadratic
 from cdfsg.theory import counterexamples, saddles
 from cdfsg.theory.derivatives import dissolved_gradient
 from cdfsg.theory.instances import COUNT, QUADRATICS, Instance, feasible, instances, points
-from cdfsg.theory.statement import ABOVE, BLANKET, Margins, at_most, beside, equal, inner, norm, statement, true
+
+from cdfsg.theory.statement import (  # isort: skip
+    ABOVE, BLANKET, SMOOTH_ABOVE, Margins, at_most, beside, equal, inner, norm, statement, true,
+)
 from cdfsg.theory.stationary import FEASIBLE, Point, certificate, huber_pairs, pencil, pool, quadratic_lengths
 
 ROUNDING = 1e-7  # for points from a search or of ill-conditioned M
-STATIONARY = ABOVE + ", X stationary"
+STATIONARY = SMOOTH_ABOVE + ", X stationary"
 INFEASIBLE = STATIONARY + " and infeasible"
 
 
@@ -23,7 +26,7 @@ def infeasible() -> Iterator[Point]:
     return (point for point in pool().points if not point.is_feasible)
 
 
-@statement("pro:sigma_up", "Section 3.2, first proposition", assumes=STATIONARY,
+@statement("pro:sigma_up", "Section 3.2, first proposition", assumes=ABOVE + ", X stationary",
     known_by="proof", says="X lies in Omega: sigma_max(X'MX) <= 1.", rounding=ROUNDING)
 def sigma_up() -> Margins:
     """Where ``Cv = sigma v``, sigma > 1, Q = vv' in Le_inner_nablah_XQ gives ``beta (sigma + 1) sigma = 3/2 v'X'Gv``.
@@ -57,7 +60,8 @@ def feasible_points() -> Margins:
         yield equal(h.gradient(point.X), 0, h.beta * norm(h.M @ point.X))
 
 
-@statement("The_first_order_equivalence_feasible", "Section 3.2, first theorem", assumes=INFEASIBLE,
+@statement("The_first_order_equivalence_feasible", "Section 3.2, first theorem",
+    assumes=ABOVE + ", X stationary and infeasible",
     known_by="proof", says="sigma_min(X'MX) <= beta~/(4 beta).")
 def feasible_or_far() -> Margins:
     """Q = vv' in Le_inner_nablah_XQ, where ``Cv = sigma v`` and 0 < sigma < 1: ``beta sigma (1 + sigma) = 3/2 v'X'Gv``.
@@ -111,7 +115,7 @@ def strict_saddles_proof() -> Margins:
 
 
 @statement("quadratic proposition", "Section 3.2, fourth proposition",
-    assumes="quadratic f, beta >= beta~, X stationary",
+    assumes="f = tr(X'AX)/2, beta >= beta~, X stationary",
     known_by="proof", says="The eigenvalues of X'MX are 0 or 1.", rounding=ROUNDING)
 def quadratics() -> Margins:
     """For sigma other than 0 and 1: ``beta (1 + sigma) = (9/4 - 3/4 sigma) u'Au``, where ``sigma^(1/2) u = Xv``.

@@ -53,7 +53,7 @@ def surrogate_slope(h: Penalty, X: Array, Y: Array, D: Array) -> Array:
     return derivative(lambda t: h.surrogate(X + t * D, Y + t * S))
 
 
-@statement("as:algo (1)", "Section 4, Assumption 4.1", assumes="GCCA, xi and theta independent",
+@statement("as:algo (1)", "Section 4, Assumption 4.1", assumes="GCCA with g(t) = t, xi and theta independent",
     known_by="proof", says="E W_{xi,theta}(X, Y) = W(X, Y).")
 def independent_samples() -> Margins:
     """W is a sum of products of a factor of xi and one of theta."""

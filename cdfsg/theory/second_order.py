@@ -2,6 +2,7 @@
 # fmt: off (see statement.py)
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.random import default_rng
@@ -12,7 +13,7 @@ from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import multiplier_bound
 from cdfsg.theory.first_order import ROUNDING, STATIONARY
 from cdfsg.theory.instances import parts_of
-from cdfsg.theory.statement import Margins, at_most, beside, equal, inner, statement, true
+from cdfsg.theory.statement import SMOOTH, Margins, at_most, beside, equal, inner, statement, true
 from cdfsg.theory.stationary import Point, hessian_matrix, pool, units
 
 SIGN = 1e-12  # curvature, relative to the Hessian's size, that counts as zero
@@ -48,15 +49,17 @@ def random_directions(seed: int) -> Iterator[tuple[Point, Array, Array, Array]]:
             yield point, D, *parts_of(point.h.M, point.X, D)
 
 
-@statement("le:sop_slep, eq:tn", "Section 3.3, lemma, first part", assumes=FEASIBLE,
-    known_by="proof",
+@statement("le:sop_slep, eq:tn", "Section 3.3, lemma, first part",
+    assumes=SMOOTH + ", X stationary and feasible, every beta", known_by="proof",
     says="The Hessian does not mix tangent and normal directions: <N, hess h[T]> = 0.", rounding=ROUNDING)
 def mixed_curvature() -> Margins:
     """``<XS, hess h[T]> = -tr(S X'MT Lambda) - tr(S T' grad f)``, where ``X'MT = -T'MX`` and ``MX Lambda = grad f``."""
     yield pool().searches
     for point, D, T, S in random_directions(31):
         size = inner(D, D) * point.case.spectrum[1] / point.case.spectrum[0]
-        yield equal(inner(point.X @ S, point.h.hessian(point.X, T)), 0, scale_of(point) * size)
+        for factor in (1.0, 1e-4):
+            h = replace(point.h, beta=factor * point.h.beta)
+            yield equal(inner(point.X @ S, h.hessian(point.X, T)), 0, scale_of(point) * size)
 
 
 @statement("le:sop_slep, eq:nn", "Section 3.3, lemma, second part", assumes=FEASIBLE,

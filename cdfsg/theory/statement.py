@@ -19,6 +19,8 @@ VERDICTS = (HOLDS, CORRECTED, FALSE)
 SEVERITIES = ("typo", "wrong constant", "wrong formula", "wrong claim", "gap in proof", "outside the assumptions")
 BLANKET = "Assumption 1.1"
 ABOVE = "Assumption 1.1, beta >= beta~"
+SMOOTH = "Assumptions 1.1 and 3.4"  # hess f exists
+SMOOTH_ABOVE = SMOOTH + ", beta >= beta~"
 EVERY = "M >= 0, every beta"
 PRINTED, OURS = "printed", "ours"  # in the paper; a reading of Section 5 or of an implementation, or a remark of ours
 KNOWN_BY = ("proof", "algebra", "certificate", "search")
