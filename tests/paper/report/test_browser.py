@@ -123,6 +123,7 @@ def test_the_living_figure_has_the_penalty_function_and_the_stationary_points_of
     A, M, sharp = (np.array(page.evaluate(f"stiefel.{name}")) for name in ("A", "M", "SHARP"))
     spectrum = pencil(Instance(Penalty(Quadratic(A), M, 1.0), 1, "quadratic"))
     assert sharp == pytest.approx(sharp_beta_of_quadratics(spectrum[0]))
+    assert round(spectrum[0][0] / spectrum[0][1], 2) == 0.37  # where zero turns a minimiser, in the words beside it
     for factor in (0.1, 0.5, 1.5):
         h, beta = Penalty(Quadratic(A), M, factor * sharp), float(factor * sharp)
         for x in ([0.3, -0.7], [1.5, 1.1], [-2.0, 0.2]):
