@@ -115,7 +115,7 @@ def steps_needed(epsilon: float, c: Constants, s1: float, beta: float) -> float:
     """``K(eps) = 16 J_0 N / eps^4``: the corrected bound of the theorem on Algorithm 1 is eps^2 there.
 
     The bound is ``2 (J_0/s2 + N s2) / sqrt(K)``, least at ``s2 = (J_0/N)^(1/2)``.  Then b is ``eps^2 / (4 s1 N)``,
-    which must be at most 1.
+    which must be at most 1.  The constants are taken not to depend on K, but see as:algo (4).
     """
     N = first_bound(Setting(1, s1, 1.0, beta), c) / 2 - c.J_0
     return 16 * c.J_0 * N / epsilon**4
