@@ -11,10 +11,10 @@ from sklearn.datasets import load_digits
 
 from cdfsg.linalg import Array, inv_sqrt
 from cdfsg.solvers.cdfsg import CDFSG
-from cdfsg.theory.finite import FinitePencil, least_penalty, squared_norms
+from cdfsg.theory.finite import FinitePencil
 from cdfsg.theory.instances import root
 from cdfsg.theory.near_feasible import violation
-from cdfsg.theory.rates import Constants, Setting, bounded_lipschitz, first_bound, tracker_weight
+from cdfsg.theory.rates import Constants, Setting, first_bound, means_and_constants, random_path
 from cdfsg.theory.statement import OURS, SMOOTH_ABOVE, Margins, Relation, at_most, inner, norm, statement
 from cdfsg.theory.stationary import Point, pool
 
@@ -96,19 +96,9 @@ def observed(toy: FinitePencil, setting: Setting, p: int = 2, lanes: int = 4) ->
     """Mean squared gradient over k < K of a run of Algorithm 1, and its constants, the largest that it has seen."""
     solver, rng = CDFSG(setting.beta), default_rng(23)
     X0 = np.linalg.qr(rng.standard_normal((lanes, toy.n, p)))[0] / 2
-    values = {"s1": np.full((lanes, 1, 1), setting.s1), "s2": np.full((lanes, 1, 1), setting.alpha)}
-    state = solver.start(toy, X0, values, toy.rows(rng.integers(toy.outcomes, size=lanes))[None])
-    h, means, sizes = toy.penalty(setting.beta), [], []
-    gap = squared_norms(X0.mT @ toy.M @ X0 - state.Y).mean()
-    for _ in range(setting.K):
-        means.append(squared_norms(toy.gradient_of_h(state.X, setting.beta)).mean())
-        sizes.append([squared_norms(a).max() ** 0.5 for a in (state.X, state.D)])
-        solver.step(toy, state, toy.draw(*rng.integers(toy.outcomes, size=(2, lanes))))
-    (tau_x, tau_d), tau_m = np.max(sizes, axis=0), squared_norms(toy.M_theta).max() ** 0.5
-    L_h, L_W = bounded_lipschitz(toy, setting.beta, tau_x, tau_x * tau_m * (tau_x + 2 * setting.s1 * tau_d))
-    above = np.mean([h.value(X) for X in X0]) - least_penalty(toy, setting.beta, p)
-    J_0, variance = above + tracker_weight(solver, L_W) * gap, squared_norms(toy.M_theta - toy.M).mean()
-    return float(np.mean(means)), Constants(tau_x, tau_d, 0.0, tau_m, variance, L_h, L_W, J_0)
+    path = random_path(solver, toy, X0, setting.s1, setting.alpha, setting.K - 1, rng)
+    means, constants = means_and_constants(solver, toy, setting, path)
+    return float(means.mean()), constants
 
 
 def steps_needed(epsilon: float, c: Constants, s1: float, beta: float) -> float:

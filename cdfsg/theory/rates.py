@@ -1,9 +1,10 @@
 """The theorems of Section 4: their bounds against exact expectations, and the rate."""
 # fmt: off (see statement.py)
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
@@ -152,8 +153,8 @@ def saddles_absorb() -> Margins:
         solver, n = (CDFSG(1.0), CDFSGAda(1.0))[number % 2], 2 + number % 3
         v = np.eye(2)[:, :1] if number % 2 else np.linalg.qr(rng.standard_normal((2, 1)))[0]
         X0 = rng.standard_normal((n, 20, 2)).swapaxes(0, 1) @ (np.eye(2) - v @ v.T) / n
-        *_, X = iterates(solver, random_pencil(rng, n, 3), X0, 0.01, 1e-3, 30, rng)
-        yield equal(X @ v, 0.0, norms(X))
+        *_, last = random_path(solver, random_pencil(rng, n, 3), X0, 0.01, 1e-3, 30, rng)
+        yield equal(last.X @ v, 0.0, norms(last.X))
 
 
 def first_bound(setting: Setting, c: Constants) -> float:
@@ -186,7 +187,7 @@ def tracker_weight(solver: CDFSG, L_W: float) -> float:
 def enumerate_paths(
     solver: CDFSG, toy: FinitePencil, X0: Array, setting: Setting, B0: Array | None = None
 ) -> tuple[Array, Constants]:
-    """``E||grad h(X_k)||^2``, k = 0, ..., K, and the constants, over all paths.
+    """`means_and_constants` over all paths, k = 0, ..., K.
 
     Algorithm 1 starts with D_0 by eq:updated, Algorithm 2 with D_0 = 0, B0 and its least V_0.
     """
@@ -194,24 +195,32 @@ def enumerate_paths(
     if B0 is not None and isinstance(solver, CDFSGAda):
         first.B = first.B + B0
         first.V = (1 - solver.eta2) * first.B**2
-    means, sizes = [], [[0.0, 0.0 if B0 is None else norm(B0), 0.0]]  # tau_d bounds B_0, as pro:bvbound asks
-    for state in every_path(solver, toy, first, setting.K):
-        squares = squared_norms(toy.gradient_of_h(state.X, setting.beta))
-        means.append(squares.mean())
-        sizes.append([a.max() ** 0.5 for a in (squared_norms(state.X), squared_norms(state.D), squares)])
+    return means_and_constants(solver, toy, setting, every_path(solver, toy, first, setting.K))
+
+
+def means_and_constants(
+    solver: CDFSG, toy: FinitePencil, setting: Setting, states: Iterator[Any]
+) -> tuple[Array, Constants]:
+    """``E||grad h(X_k)||^2`` over the lanes of each state, and the constants, the largest that are seen."""
+    h, means, sizes, J_0, gap = toy.penalty(setting.beta), [], [], 0.0, 0.0
+    for k, state in enumerate(states):
+        slopes = toy.gradient_of_h(state.X, setting.beta)
+        means.append(squared_norms(slopes).mean())
+        sizes.append([norms(a).max() for a in (state.X, state.D, slopes)])
+        if k == 0:
+            gap = squared_norms(state.X.mT @ toy.M @ state.X - state.Y).mean()
+            J_0 = np.mean([h.value(X) for X in state.X]) - least_penalty(toy, setting.beta, state.X.shape[2])
+            if isinstance(solver, CDFSGAda):
+                move = state.B / np.sqrt(solver.epsilon + state.V)
+                J_0 -= setting.alpha / (1 - solver.eta1) * np.sum(slopes * move, axis=(1, 2)).mean()  # eq:jkdefi_1
+                sizes.append([0.0, norms(state.B).max(), 0.0])  # tau_d bounds B_0, as pro:bvbound asks
     tau_x, tau_d, tau_h = np.max(sizes, axis=0)
-    tau_m = squared_norms(toy.M_theta).max() ** 0.5
-    pace = (X0.size / (1 - solver.eta2)) ** 0.5 if isinstance(solver, CDFSGAda) else tau_d  # of ||X_{k+1} - X_k||/alpha
+    tau_m, size = norms(toy.M_theta).max(), state.X[0].size
+    pace = (size / (1 - solver.eta2)) ** 0.5 if isinstance(solver, CDFSGAda) else tau_d  # of ||X_{k+1} - X_k||/alpha
     tau_y = tau_x * tau_m * (tau_x + 2 * setting.s1 * pace)  # pro:boundy
-    lipschitz = exact_lipschitz if X0.size == 1 else bounded_lipschitz
-    L_h, L_W = lipschitz(toy, setting.beta, tau_x, tau_y)
-    h = toy.penalty(setting.beta)
-    gap = squared_norms(h.constraint(X0) - first.Y).mean()
-    J_0 = h.value(X0) - least_penalty(toy, setting.beta, X0.shape[1]) + tracker_weight(solver, L_W) * gap
-    if isinstance(solver, CDFSGAda):
-        move = first.B[0] / np.sqrt(solver.epsilon + first.V[0])
-        J_0 -= setting.alpha / (1 - solver.eta1) * np.vdot(h.gradient(X0), move)  # eq:jkdefi_1
+    L_h, L_W = (exact_lipschitz if size == 1 else bounded_lipschitz)(toy, setting.beta, tau_x, tau_y)
     variance = squared_norms(toy.M_theta - toy.M).mean()
+    J_0 += tracker_weight(solver, L_W) * gap
     return np.array(means), Constants(tau_x, tau_d, tau_h, tau_m, variance, L_h, L_W, J_0)
 
 
@@ -304,21 +313,22 @@ def mean_squared_gradients(solver: CDFSG, toy: FinitePencil, X0: Array, s1: floa
                            rng: Generator) -> Array:
     """``1/K sum_{k=1}^K ||grad h(X_k)||^2`` of lanes with draws of their own."""
     total = np.zeros(len(X0))
-    for k, X in enumerate(iterates(solver, toy, X0, s1, s2, K, rng), start=1):
+    for k, state in enumerate(random_path(solver, toy, X0, s1, s2, K, rng)):
         weight = 1 if k <= DENSE else STRIDE
-        if k % weight == 0:
-            total += weight * squared_norms(toy.gradient_of_h(X, solver.beta))
+        if k and k % weight == 0:
+            total += weight * squared_norms(toy.gradient_of_h(state.X, solver.beta))
     return total / K
 
 
-def iterates(solver: CDFSG, toy: FinitePencil, X0: Array, s1: float, s2: float, K: int,
-             rng: Generator) -> Iterator[Array]:
-    """X_1, ..., X_K in lanes with draws of their own, always in the same array."""
+def random_path(solver: CDFSG, toy: FinitePencil, X0: Array, s1: float, s2: float, K: int,
+                rng: Generator) -> Iterator[Any]:
+    """The state at k = 0, ..., K in lanes with draws of their own, always in the same arrays."""
     values = {"s1": np.full((len(X0), 1, 1), s1), "s2": np.full((len(X0), 1, 1), s2)}
-    state = solver.start(toy, X0, values, toy.rows(rng.integers(toy.outcomes, size=len(X0)))[None])
+    state = solver.start(toy, X0.copy(), values, toy.rows(rng.integers(toy.outcomes, size=len(X0)))[None])
+    yield state
     for _ in range(K):
         solver.step(toy, state, toy.draw(*rng.integers(toy.outcomes, size=(2, len(X0)))))
-        yield state.X
+        yield state
 
 
 def rate_at(solver: CDFSG, K: int, lanes: int = LANES, seed: int = 0) -> Array:
@@ -328,10 +338,15 @@ def rate_at(solver: CDFSG, K: int, lanes: int = LANES, seed: int = 0) -> Array:
 
 
 def rate(solver: CDFSG) -> tuple[Array, float, float]:
-    """Mean squared gradients (horizons, lanes); mean and 1.96 standard errors of the lanes' slopes."""
+    """Mean squared gradients (horizons, lanes), and `slope_and_width`."""
     means = np.stack([rate_at(solver, K) for K in HORIZONS])
-    slopes = np.polyfit(np.log(HORIZONS), np.log(means), 1)[0]
-    return means, float(slopes.mean()), float(1.96 * slopes.std(ddof=1) / len(slopes) ** 0.5)
+    return means, *slope_and_width(HORIZONS, means)
+
+
+def slope_and_width(horizons: Sequence[int], means: Array) -> tuple[float, float]:
+    """Mean and 1.96 standard errors of the slopes of the columns of means (horizons, runs)."""
+    slopes = np.polyfit(np.log(horizons), np.log(means), 1)[0]
+    return float(slopes.mean()), float(1.96 * slopes.std(ddof=1) / len(slopes) ** 0.5)
 
 
 STEADY = (400, 1600, 6400)
@@ -350,13 +365,13 @@ def steady_problems() -> Iterator[tuple[str, FinitePencil, Array]]:
         yield name, FinitePencil(A_xi, M_theta), eigh(np.diag(A), np.diag(M))[1][:, :p]
 
 
-def steady_slopes(solver: CDFSG, s2: float) -> Iterator[tuple[str, Array]]:
-    """The slopes over `STEADY` of the means of eight groups of lanes, which have the same draws at each horizon."""
+def steady_slopes(solver: CDFSG, s2: float) -> Iterator[tuple[str, float, float]]:
+    """`slope_and_width` over `STEADY` of eight groups of lanes, which have the same draws at each horizon."""
     for name, toy, X in steady_problems():
         X0 = np.repeat(X[None], 8 * LANES, axis=0)
         means = [mean_squared_gradients(solver, toy, X0, 0.5, s2 / K**0.5, K, default_rng(3)) for K in STEADY]
         groups = np.reshape(means, (len(STEADY), 8, LANES)).mean(axis=2)
-        yield name, np.polyfit(np.log(STEADY), np.log(groups), 1)[0]
+        yield name, *slope_and_width(STEADY, groups)
 
 
 def slope_margins(solver: CDFSG, steady: CDFSG, s2: float) -> Margins:
@@ -364,8 +379,7 @@ def slope_margins(solver: CDFSG, steady: CDFSG, s2: float) -> Margins:
     _, slope, width = rate(solver)
     yield f"Slope {slope:.3f} +- {width:.3f} over K = 200 ... 12,800 from afar"
     yield "from afar", at_most(slope - width, -0.5, 1.0)
-    for name, slopes in steady_slopes(steady, s2):
-        slope, width = slopes.mean(), 1.96 * slopes.std(ddof=1) / len(slopes) ** 0.5
+    for name, slope, width in steady_slopes(steady, s2):
         yield f"{slope:.3f} +- {width:.3f} over K = 400 ... 6,400 near a minimiser, {name}"
         yield name, at_most(slope + width, -0.5 + TOLERANCE, 1.0)
         yield beside("the rate is attained", at_most(-0.5 - TOLERANCE, slope - width, 1.0))
