@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.random import default_rng
 
 from cdfsg.linalg import Array
 from cdfsg.merits import Huber, Identity, Merit
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Linear
 from cdfsg.theory import counterexamples
-from cdfsg.theory.instances import COUNT, QUADRATICS, definite, instances, orthogonal, points, somewhere
+from cdfsg.theory.instances import COUNT, QUADRATICS, definite, draws, instances, orthogonal, points, somewhere
 from cdfsg.theory.statement import BLANKET, OURS, Margins, at_most, beside, equal, norm, statement, true
 from cdfsg.theory.stationary import pencil, quadratic_minimiser
 
@@ -54,8 +53,7 @@ def huber_merit() -> Margins:
               "where f ignores the kernel of M and the assumption holds on its range",
     severity="outside the assumptions", counterexample=counterexamples.singular_constraint_is_unbounded, source=OURS)
 def singular_constraint() -> Margins:
-    rng = default_rng(55)
-    for _ in range(COUNT):
+    for _, rng in draws(COUNT, 55):
         n = int(rng.integers(2, 5))
         basis = orthogonal(rng, n)
         M = basis[:, 1:] @ definite(rng, n - 1, 10.0) @ basis[:, 1:].T
@@ -126,8 +124,7 @@ def bounded_below() -> Margins:
 
 
 def correlations(count: int, seed: int) -> Iterator[tuple[float, Merit]]:
-    rng = default_rng(seed)
-    for k in range(count // 2):
+    for k, rng in draws(count // 2, seed):
         rho = float(rng.uniform(0.05, 1)) if k else 1.0
         yield rho, Identity()
         yield rho, Huber(float(10 ** rng.uniform(-2, 0)))

@@ -22,7 +22,7 @@ class FinitePencil:
     """``min E tr(X'A_xi X) / 2 + <B, X>`` subject to ``X' E[M_theta] X = I`` over equally likely outcomes.
 
     A_xi and M_theta (outcomes, n, n) are symmetric, and may be indefinite.
-    Samples (s, lanes, 3 n, n) have the rows of I, of A_xi and of M_theta.
+    Samples (s, lanes, 2 n, n) have the rows of I, and of M_theta or A_xi.
     """
 
     A_xi: Array
@@ -49,19 +49,21 @@ class FinitePencil:
     def constraint(self, P: Array) -> Array:
         return P.mT @ self.constraint_factor(P)
 
-    def constraint_factor(self, P: Array) -> Array:
+    def constraint_factor(self, P: Array, added: float = 0.0) -> Array:
         """``M_theta X`` in the rows of I, and zeros."""
-        return self._first(P[:, 2 * self.n :])
+        image = P[:, self.n :] + added
+        return np.concatenate([image, np.zeros_like(image)], axis=1)
 
     def raw_gradient(self, P: Array) -> Array:
         """``A_xi X + B`` in the rows of I, and zeros."""
-        return self._first(P[:, self.n : 2 * self.n] + self.B)
+        return self.constraint_factor(P, self.B)
 
-    def _first(self, a: Array) -> Array:
-        return np.concatenate([a, np.zeros_like(a), np.zeros_like(a)], axis=1)
+    def first(self, theta: Array) -> Array:
+        """The minibatch of theta_0 alone."""
+        return self._rows(self.M_theta[theta])[None]
 
     def draw(self, theta: Array, xi: Array) -> Array:
-        return np.stack([self.rows(theta), self.rows(xi)])
+        return self._rows(np.stack([self.M_theta[theta], self.A_xi[xi]]))
 
     @property
     def pairs(self) -> Array:
@@ -71,13 +73,12 @@ class FinitePencil:
     def every_draw(self, lanes: int) -> Array:
         return self.draw(*np.tile(self.pairs, lanes))
 
-    def rows(self, outcome: Array) -> Array:
-        A_xi, M_theta = self.A_xi[outcome], self.M_theta[outcome]
-        return np.concatenate([np.broadcast_to(np.eye(self.n), A_xi.shape), A_xi, M_theta], axis=1)
+    def _rows(self, S: Array) -> Array:
+        return np.concatenate([np.broadcast_to(np.eye(self.n), S.shape), S], axis=-2)
 
     def gradient_of_h(self, X: Array, beta: float) -> Array:
-        """Exact gradient of h in every lane, as W on a minibatch with A and M."""
-        Z = np.concatenate([np.eye(self.n), self.A, self.M])[None, None]
+        """Exact gradient of h in every lane, as W on samples with M and A."""
+        Z = self._rows(np.stack([self.M, self.A])[:, None])
         P = self.scores(Z, X)
         return CDFSG(beta).direction(self, Z, P, sym(self.constraint(P[0])))
 
@@ -97,7 +98,7 @@ def started(
         theta = np.arange(toy.outcomes)
     X = np.repeat(X0[None], len(theta), axis=0)
     values = {name: np.full((len(theta), 1, 1), value) for name, value in settings.items()}
-    state = solver.start(toy, X, values, toy.rows(theta)[None])
+    state = solver.start(toy, X, values, toy.first(theta))
     if not null_direction:
         samples = toy.draw(theta, xi)
         state.D = solver.direction(toy, samples, toy.scores(samples, X), state.Y)

@@ -12,7 +12,7 @@ from cdfsg.theory import counterexamples
 from cdfsg.theory.assumptions import correlations, two_features
 from cdfsg.theory.derivatives import along
 from cdfsg.theory.finite import FinitePencil, random_pencil
-from cdfsg.theory.instances import COUNT, LIPSCHITZ, instances, points, somewhere
+from cdfsg.theory.instances import COUNT, LIPSCHITZ, draws, instances, points, somewhere
 from cdfsg.theory.rates import random_path
 from cdfsg.theory.statement import OURS, Margins, at_most, equal, norm, norms, statement
 from cdfsg.theory.tracker import tracked
@@ -44,8 +44,7 @@ def huber_is_twice_differentiable() -> Margins:
     known_by="proof", says="||M_theta|| <= tau_m almost surely.")
 def samples_are_bounded() -> Margins:
     """A mean is no longer than its longest term; features without a bound, as Gaussian ones, have no tau_m."""
-    rng = default_rng(19)
-    for _ in range(1000):
+    for _, rng in draws(1000, 19):
         Z, sizes = rng.standard_normal((8, 4)) * 10.0 ** rng.uniform(-2, 2, 4), (1, 3)
         single, M = (GCCA(sym(A), sizes, Identity()).M for A in (np.outer(Z[0], Z[0]), Z.T @ Z / 8))
         longest = max(norm(single), *(norm(GCCA(np.outer(z, z), sizes, Identity()).M) for z in Z[1:]))
@@ -60,8 +59,8 @@ def samples_are_bounded() -> Margins:
     severity="outside the assumptions", counterexample=counterexamples.far_start)
 def iterates_are_bounded() -> Margins:
     """``x - alpha beta x (x^4 - 1)`` is no longer than x where ``1 <= x^4 <= 1 + 2/(alpha beta)``, else than 9/8."""
-    rng, one = default_rng(20), np.ones((1, 1, 1))
-    for _ in range(40):
+    one = np.ones((1, 1, 1))
+    for _, rng in draws(40, 20):
         alpha, lanes = float(10.0 ** rng.uniform(-3, np.log10(0.5))), rng.uniform(-1, 1, 30)
         lanes[0] = 1 - 1e-9
         limit = np.maximum(abs(start := lanes * (1 + 2 / alpha) ** 0.25), 9 / 8)
@@ -74,8 +73,7 @@ def iterates_are_bounded() -> Margins:
 def directions_are_bounded() -> Margins:
     """``||Y_{k+1}|| <= (1 - b_k) ||Y_k|| + b_k tau_x^2 tau_m + 4 tau_x^2 tau_m``, and ``D_k = W(X_k, Y_k)``."""
     yield "Since ||Y_k|| <= tau_x^2 tau_m (1 + 4/b), which grows with 1/b, and so with K in the theorems"
-    rng = default_rng(22)
-    for number in range(20):
+    for number, rng in draws(20, 22):
         b = rng.uniform(0.02, 1, 50)
         X, M = rng.uniform(-1, 1, (2, 201, 50, 1, 1))
         X[1::2], X[2::2] = 1.0, 0.0
@@ -91,7 +89,7 @@ def ratio_of_steps() -> Margins:
     rng, one = default_rng(24), np.ones((1000, 1, 1))
     s1, s2 = 10.0 ** rng.uniform(-2, 0, (2, 1000, 1, 1))
     toy = random_pencil(rng, 1, 1)
-    state = CDFSG(1.0).start(toy, one, {"s1": s1, "s2": s2}, toy.rows(np.zeros(1000, int))[None])
+    state = CDFSG(1.0).start(toy, one, {"s1": s1, "s2": s2}, toy.first(np.zeros(1000, int)))
     yield equal(s2.ravel(), (s1 * state.b).ravel(), s2.ravel())
 
 
@@ -99,8 +97,7 @@ def ratio_of_steps() -> Margins:
     known_by="proof", says="grad f_xi is bounded for ||X|| <= tau_x (tau_y + 3)/2, where W evaluates it.")
 def gradients_are_bounded() -> Margins:
     """``||X (3I - Y)/2|| <= ||X|| (3 + ||Y||)/2``, and ``||A_xi X|| <= ||A_xi|| ||X||``."""
-    rng = default_rng(25)
-    for number in range(1000):
+    for number, rng in draws(1000, 25):
         toy, n = random_pencil(rng, 1 + number % 3, 2), 1 + number % 3
         X, Y = rng.standard_normal((2, n, n))
         Z, radius = X @ (3 * np.eye(n) - sym(Y)) / 2, norm(X) * (norm(sym(Y)) + 3) / 2

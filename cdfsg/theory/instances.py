@@ -91,6 +91,12 @@ class Instance:
         return norm(self.h.problem.gradient(np.zeros((self.n, self.p))))
 
 
+def draws(count: int, seed: int) -> Iterator[tuple[int, Generator]]:
+    """Each number below count, with one generator for all."""
+    rng = default_rng(seed)
+    yield from ((number, rng) for number in range(count))
+
+
 def orthogonal(rng: Generator, n: int) -> Array:
     return np.linalg.qr(rng.standard_normal((n, n)))[0]
 
@@ -142,28 +148,23 @@ Instances = Iterator[tuple[Instance, Generator]]
 
 def instances(
     count: int, seed: int, kinds: Sequence[str] = LIPSCHITZ, betas: Sequence[float] = BETAS,
-    conditions: Sequence[float] = CONDITIONS, shapes: Sequence[tuple[int, int]] = SHAPES,
+    conditions: Sequence[float] = CONDITIONS, shapes: Sequence[tuple[int, int]] = SHAPES, absolute: bool = False,
 ) -> Instances:  # fmt: skip
-    """Instances within the blanket assumptions; betas in units of the threshold."""
-    for kind, p, problem, M, beta, rng in _combinations(count, seed, kinds, shapes, conditions, betas):
-        threshold = Penalty(problem, M, 1.0).threshold(p)
-        yield Instance(Penalty(problem, M, beta * threshold), p, kind), rng
+    """Instances within the blanket assumptions; betas in units of the threshold unless `absolute`."""
+    rng = default_rng(seed)
+    for kind, (n, p), condition, beta in islice(cycle(product(kinds, shapes, conditions, betas)), count):
+        if condition < np.inf:
+            M = definite(rng, n, condition)
+        else:  # singular, of rank n - 1
+            M = sym(scale_spectrum(np.concatenate([[0.0], rng.uniform(0.5, 2, n - 1)]), orthogonal(rng, n)))
+        problem, M = objective(kind, rng, M, p)
+        unit = 1.0 if absolute else Penalty(problem, M, 1.0).threshold(p)
+        yield Instance(Penalty(problem, M, beta * unit), p, kind), rng
 
 
 def any_instances(count: int, seed: int, kinds: Sequence[str] = KINDS) -> Instances:
     """Instances without assumptions: also singular M, the Huber merit, and every beta."""
-    for kind, p, problem, M, beta, rng in _combinations(count, seed, kinds, SHAPES, (*CONDITIONS, None), ANY_BETAS):
-        yield Instance(Penalty(problem, M, beta), p, kind), rng
-
-
-def _combinations(count: int, seed: int, *choices: Sequence[Any]) -> Iterator[Any]:
-    rng = default_rng(seed)
-    for kind, (n, p), condition, beta in islice(cycle(product(*choices)), count):
-        if condition:
-            M = definite(rng, n, condition)
-        else:  # singular, of rank n - 1
-            M = sym(scale_spectrum(np.concatenate([[0.0], rng.uniform(0.5, 2, n - 1)]), orthogonal(rng, n)))
-        yield kind, p, *objective(kind, rng, M, p), beta, rng
+    return instances(count, seed, kinds, ANY_BETAS, (*CONDITIONS, np.inf), absolute=True)
 
 
 def with_spectrum(M: Array, spectrum: Array, rng: Generator) -> Array:

@@ -15,6 +15,7 @@ from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.theory import counterexamples
 from cdfsg.theory.finite import FinitePencil, every_path, least_penalty, random_pencil, squared_norms, started
+from cdfsg.theory.instances import draws
 from cdfsg.theory.statement import OURS, Margins, at_most, beside, equal, norm, norms, statement, true
 from cdfsg.theory.tracker import INDEFINITE
 
@@ -126,8 +127,7 @@ def rate_of_algorithm_2() -> Margins:
     says="Its conditions are weaker than bounded stochastic gradients and a global Lipschitz constant.")
 def weaker_assumptions() -> Margins:
     """A global constant is one on a ball; here there is one on each ball and none for all."""
-    rng = default_rng(14)
-    for number in range(1000):
+    for number, rng in draws(1000, 14):
         toy, steepest = random_pencil(rng, n := 1 + number % 3, 2), []
         samples, (X, Y, Z) = toy.draw(*toy.pairs), rng.standard_normal((3, 4, n, n))
         for t in (1.0, 1e3):
@@ -148,8 +148,7 @@ def saddles_absorb() -> Margins:
     For ``T v = -(X'G v + G'X v)/2 + beta (Y^2 - I) v = -beta v``.  So ``D_k v = 0``, and ``X_{k+1} v = 0``; then
     ``C_theta v = 0`` at both points, and ``Y_{k+1} v = 0``.  The moments of Algorithm 2 keep columns of zeros.
     """
-    rng = default_rng(15)
-    for number in range(60):
+    for number, rng in draws(60, 15):
         solver, n = (CDFSG(1.0), CDFSGAda(1.0))[number % 2], 2 + number % 3
         v = np.eye(2)[:, :1] if number % 2 else np.linalg.qr(rng.standard_normal((2, 1)))[0]
         X0 = rng.standard_normal((n, 20, 2)).swapaxes(0, 1) @ (np.eye(2) - v @ v.T) / n
@@ -209,7 +208,7 @@ def means_and_constants(
         sizes.append([norms(a).max() for a in (state.X, state.D, slopes)])
         if k == 0:
             gap = squared_norms(state.X.mT @ toy.M @ state.X - state.Y).mean()
-            J_0 = np.mean([h.value(X) for X in state.X]) - least_penalty(toy, setting.beta, state.X.shape[2])
+            J_0 = float(np.mean([h.value(X) for X in state.X])) - least_penalty(toy, setting.beta, state.X.shape[2])
             if isinstance(solver, CDFSGAda):
                 move = state.B / np.sqrt(solver.epsilon + state.V)
                 J_0 -= setting.alpha / (1 - solver.eta1) * np.sum(slopes * move, axis=(1, 2)).mean()  # eq:jkdefi_1
@@ -263,8 +262,7 @@ def bounded_lipschitz(toy: FinitePencil, beta: float, tau_x: float, tau_y: float
 
 def random_settings(seed: int) -> Iterator[tuple[FinitePencil, Array, Setting, Generator]]:
     """Problems, initial points and step sizes with ``b <= 1`` and ``s1 <= 2``, and their generator."""
-    rng = default_rng(seed)
-    for number in range(1000):
+    for number, rng in draws(1000, seed):
         n, p = ((1, 1), (1, 1), (2, 1), (1, 1), (1, 1), (2, 2))[number % 6]
         outcomes = 1 + (number % 5 > 0)  # a fifth of them are deterministic
         toy = random_pencil(rng, n, outcomes, 0 if n == 1 else n, rng.choice([1, 3]))
@@ -285,8 +283,7 @@ def random_settings(seed: int) -> Iterator[tuple[FinitePencil, Array, Setting, G
 
 def long_settings(seed: int) -> Iterator[tuple[FinitePencil, Array, Setting, Generator]]:
     """Problems on the line without noise, and as many small steps as reach a stationary point."""
-    rng = default_rng(seed)
-    for _ in range(12):
+    for _, rng in draws(12, seed):
         M = rng.uniform(1, 4)
         toy = FinitePencil(np.full((1, 1, 1), rng.uniform(-1, 1)), np.full((1, 1, 1), M))
         beta, x = 3 * norm(toy.A) / M, M**-0.5 * rng.choice([0.1, 0.5, 0.9, 1.3])
@@ -324,7 +321,7 @@ def random_path(solver: CDFSG, toy: FinitePencil, X0: Array, s1: float, s2: floa
                 rng: Generator) -> Iterator[Any]:
     """The state at k = 0, ..., K in lanes with draws of their own, always in the same arrays."""
     values = {"s1": np.full((len(X0), 1, 1), s1), "s2": np.full((len(X0), 1, 1), s2)}
-    state = solver.start(toy, X0.copy(), values, toy.rows(rng.integers(toy.outcomes, size=len(X0)))[None])
+    state = solver.start(toy, X0.copy(), values, toy.first(rng.integers(toy.outcomes, size=len(X0))))
     yield state
     for _ in range(K):
         solver.step(toy, state, toy.draw(*rng.integers(toy.outcomes, size=(2, len(X0)))))

@@ -14,7 +14,7 @@ from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import derivative
-from cdfsg.theory.instances import COUNT, LIPSCHITZ, any_instances, points, somewhere
+from cdfsg.theory.instances import COUNT, LIPSCHITZ, any_instances, draws, points, somewhere
 
 from cdfsg.theory.statement import (  # isort: skip
     BLANKET, EVERY, OURS, Margins, at_most, beside, equal, inner, norm, norms, statement,
@@ -156,8 +156,7 @@ def example() -> tuple[Array, Sizes, Array, Array]:
 
 def _samples() -> Iterator[tuple[Array, Sizes, Array, Array]]:
     """Small data sets with X and any symmetric Y in lanes; some are singular, or have p = n."""
-    rng = default_rng(3)
-    for number in range(16):
+    for number, rng in draws(16, 3):
         sizes = [(1, 1), (2, 2), (2, 1, 2), (3, 2)][number % 4]
         n, N = sum(sizes), 5
         p = [1, 2, n][number % 3]

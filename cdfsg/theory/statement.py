@@ -5,7 +5,7 @@ In a decorator each line is one part of the words, so that the modules that use 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -275,17 +275,6 @@ def numbered(item: Relation | tuple[Any, ...]) -> Iterator[tuple[str | tuple[str
         yield relation.claim or (relation.kind, number), relation, instance
 
 
-STATEMENTS: dict[str, Statement] = {}
-"""Every statement by its label, in the order in which the modules of `cdfsg.theory` define them."""
-
-
 def statement(label: str, place: str, **words: Any) -> Callable[[Callable[[], Margins]], Statement]:
-    """Make a function that yields margins a `Statement` with these words, and register it."""
-
-    def register(margins: Callable[[], Margins]) -> Statement:
-        if label in STATEMENTS:
-            raise ValueError(f"the statement {label!r} is defined twice; give each its own label")
-        STATEMENTS[label] = Statement(margins, label, place, **words)
-        return STATEMENTS[label]
-
-    return register
+    """Make a function that yields margins a `Statement` with these words."""
+    return partial(Statement, label=label, place=place, **words)

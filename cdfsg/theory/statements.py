@@ -5,10 +5,9 @@ import io
 import json
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
-from types import ModuleType
 
 from cdfsg import checksums, processes
 from cdfsg.files import PAPER
@@ -27,19 +26,13 @@ from cdfsg.theory import (
     second_order,
     tracker,
 )
-from cdfsg.theory.statement import PRINTED, STATEMENTS, Check, Erratum, Statement
+from cdfsg.theory.statement import PRINTED, Check, Erratum, Statement
 
-
-def _of(*modules: ModuleType) -> tuple[Statement, ...]:
-    names = [module.__name__ for module in modules]
-    return tuple(s for name in names for s in STATEMENTS.values() if s.margins.__module__ == name)
-
-
-EVERY = _of(
-    assumptions, definitions, derivatives, first_order, second_order, near_feasible, approximate, hypotheses, sampling,
-    tracker, adaptive, rates,
-)
+MODULES = (assumptions, definitions, derivatives, first_order, second_order, near_feasible, approximate, hypotheses,
+           sampling, tracker, adaptive, rates)  # fmt: skip
+EVERY = tuple(entry for module in MODULES for entry in vars(module).values() if isinstance(entry, Statement))
 """The statements in the paper's order."""
+STATEMENTS = {statement.label: statement for statement in EVERY}
 NAME, ERRATA = "statements.csv", "errata.toml"
 MISPRINTS = Path(__file__).with_name("misprints.toml")
 
@@ -106,15 +99,13 @@ def differences(checks: Sequence[Check], rows: dict[str, Recorded]) -> list[str]
 
 
 def as_csv(checks: Sequence[Check]) -> str:
-    found = {check.statement: check for check in checks}
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(field.name for field in fields(Recorded))
-    for s in EVERY:
-        check = found[s.label]
-        counts = [str(check.searches), str(check.failed)] if check.searches else ["", ""]
-        words = s.label, s.place, s.says, check.verdict, s.assumes, s.source, s.known_by
-        writer.writerow(astuple(Recorded(*words, check.tightest, check.instance, *counts)))
+    columns = [field.name for field in fields(Recorded)]
+    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for check in checks:
+        counts = {} if check.searches else {"searches": "", "failed": ""}
+        writer.writerow(vars(STATEMENTS[check.statement]) | vars(check) | counts)
     return out.getvalue()
 
 

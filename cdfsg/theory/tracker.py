@@ -11,6 +11,7 @@ from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, TrackingState, track
 from cdfsg.theory import counterexamples
 from cdfsg.theory.finite import FinitePencil, branched, random_pencil, squared_norms, started
+from cdfsg.theory.instances import draws
 from cdfsg.theory.statement import BLANKET, Margins, Relation, at_most, beside, equal, norm, norms, statement
 
 PRINTED, INDEFINITE, SEMIDEFINITE = 4, 8, 2
@@ -37,8 +38,7 @@ def tracker_is_bounded() -> Margins:
 def variance_of_samples() -> Margins:
     """``E||M_theta - M||^2 = E||M_theta||^2 - ||M||^2``."""
     yield "Even tau_m^2 - ||M||^2 serves"
-    rng = default_rng(7)
-    for number in range(1000):
+    for number, rng in draws(1000, 7):
         M = _matrices(rng, int(rng.integers(1, 5)), int(rng.integers(1, 7)), semidefinite=bool(number % 2))
         mean, tau_m = M.mean(axis=0), norms(M).max()
         variance, size = squared_norms(M - mean).mean(), norm(mean) ** 2
@@ -59,8 +59,7 @@ def recursion() -> Margins:
     As ``||I_2|| <= 2 tau_x tau_m ||X_{k+1} - X_k||``: by 8.  A constant taken from M_theta takes one from I_2, and for
     semidefinite M_theta ``||M_theta - tau_m/2 I|| <= tau_m/2`` in the spectral norm: by 2.
     """
-    rng = default_rng(2)
-    for number in range(1500):
+    for number, rng in draws(1500, 2):
         n = int(rng.integers(1, 7))
         p = [1, n, int(rng.integers(1, n + 1))][number % 3]
         semidefinite = bool(number % 2)
@@ -85,8 +84,7 @@ def recursion() -> Margins:
               "does not move",
     severity="gap in proof", counterexample=counterexamples.first_move)
 def first_step() -> Margins:
-    rng = default_rng(4)
-    for number in range(1000):
+    for number, rng in draws(1000, 4):
         n = int(rng.integers(1, 5))
         toy = random_pencil(rng, n, 2)
         X0 = rng.standard_normal((n, 1 + number % n))
@@ -104,8 +102,7 @@ def first_step() -> Margins:
     severity="gap in proof", counterexample=counterexamples.conditional_expectation)
 def direction_given_the_past() -> Margins:
     yield "The same theta_k makes D_k and Y_k, and the bias is O(b_k)"
-    rng = default_rng(6)
-    for _ in range(1000):
+    for _, rng in draws(1000, 6):
         n = int(rng.integers(1, 4))
         toy = random_pencil(rng, n, int(rng.integers(2, 4)))
         X = rng.standard_normal((n, 1)) / n

@@ -6,7 +6,8 @@ import pytest
 import theory_mutations
 
 from cdfsg.theory import statements
-from cdfsg.theory.statement import FALSE, STATEMENTS, Statement, at_most, equal, true
+from cdfsg.theory.statement import FALSE, Statement, at_most, equal, true
+from cdfsg.theory.statements import STATEMENTS
 
 QUICK = ("eq:normgraf", "as:algo (1), shared", "pro:boundy", "remark on v_m", "pr:yktrack", "pr:xkdist", "eq:H")
 
