@@ -225,9 +225,8 @@ class Statement:
 
     @property
     def erratum(self) -> Erratum | None:
-        place = f"{self.place}: {self.label}"
-        words = self.printed, self.corrected, self.severity, self.counterexample
-        return Erratum(place, *words) if self.printed else None
+        words = f"{self.place}: {self.label}", self.printed, self.corrected, self.severity, self.counterexample
+        return Erratum(*words) if self.printed else None
 
     def __call__(self) -> Check:
         """Test the statement: false if it falls short, corrected if its printed form is refuted."""

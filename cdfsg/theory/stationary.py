@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -12,16 +13,7 @@ from scipy.linalg import eigh
 from cdfsg.linalg import Array, inv_sqrt, sym
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA
-from cdfsg.theory.instances import (
-    QUADRATICS,
-    Instance,
-    Instances,
-    any_instances,
-    instances,
-    orthogonal,
-    root,
-    somewhere,
-)
+from cdfsg.theory.instances import QUADRATICS, Instance, any_instances, instances, orthogonal, root, somewhere
 from cdfsg.theory.statement import Searches, norm
 
 FEASIBLE = 1e-6  # an eigenvalue of X'MX counts as 1 within this distance
@@ -172,15 +164,7 @@ def search(case: Instance, start: Array) -> Point | None:
     return Point(case, X) if certificate(h, X) <= CERTIFIED else None
 
 
-def searched(stream: Instances) -> tuple[list[Point], Searches]:
-    """Stationary points from one start anywhere per instance, and how many searches were not certified."""
-    found = [search(case, somewhere(case.h.M, case.p, rng) * 10 ** rng.uniform(-2, 1)) for case, rng in stream]
-    points = [point for point in found if point]
-    return points, Searches(len(found), len(found) - len(points))
-
-
-@dataclass(frozen=True)
-class Pool:
+class Pool(NamedTuple):
     """Stationary points, and how the searches for some of them went."""
 
     points: list[Point]
@@ -190,7 +174,10 @@ class Pool:
 @lru_cache(maxsize=1)
 def pool() -> Pool:
     """Some thousands of stationary points within the paper's assumptions, feasible and not."""
-    points, searches = searched(instances(480, 103))
+    starts = [(case, somewhere(case.h.M, case.p, rng) * 10 ** rng.uniform(-2, 1)) for case, rng in instances(480, 103)]
+    found = [search(*start) for start in starts]  # one start anywhere per instance
+    points = [point for point in found if point]
+    searches = Searches(len(found), len(found) - len(points))
     for case, rng in instances(432, 101, kinds=QUADRATICS):
         points += quadratic_points(case, rng)
     for case, _ in instances(216, 102, kinds=("linear",)):

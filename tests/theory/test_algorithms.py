@@ -137,3 +137,11 @@ def test_four_times_the_steps_at_least_almost_halve_the_mean_squared_gradient(so
     assert 0 < rates.S1 <= 2 and rates.S2[solver.name] / (rates.S1 * min(rates.HORIZONS) ** 0.5) <= 1
     short, long = (rates.rate_at(solver, K, lanes=64).mean() for K in (200, 800))
     assert 0 < long < 0.6 * short
+
+
+def test_a_run_leaves_the_start_that_it_is_given_for_the_next_one():
+    rng = np.random.default_rng(0)
+    X0 = rng.standard_normal((3, 2, 1))
+    given = X0.copy()
+    *_, last = rates.random_path(CDFSG(1.0), random_pencil(rng, 2, 3), X0, 1.0, 0.01, 5, rng)
+    assert (X0 == given).all() and (last.X != given).all()
