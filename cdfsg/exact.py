@@ -96,15 +96,18 @@ class ExactSolver:
     def is_resolved(self, least: float | None = None) -> bool:
         """Whether the last rows show no direction whose relative variance is below `least`, beyond their own rounding.
 
-        Evaluated on rows, a direction is known to their precision; in sums of squares, to the root of that.
+        Evaluated on rows, a direction is known to their precision; in sums of squares, to the root of that.  Without
+        `least` single precision is taken for exact, since rows can be read again; with it, for rounded.
         """
+        strict = least is None
         correlation, units = self._correlation()
         correlation = self._with_ridge(correlation, units)
         least = least or (SINGLE if self.single else RESOLVED)
         for view, (block, precision) in zip(self.slices, self.last, strict=True):
+            rounded = max(1e3 * np.finfo(float).eps, 0.0 if strict else precision * len(units[view]) ** 0.5 / 2)
             values, vectors = np.linalg.eigh(correlation[view, view])
             gaps = (block - self.mean[view]) / units[view] @ vectors[:, values <= least * values[-1]]
-            if np.abs(gaps).max(initial=0.0) > 1e3 * precision * np.abs(block / units[view]).max():
+            if np.abs(gaps).max(initial=0.0) > rounded * np.abs(block / units[view]).max():
                 return False
         return True
 
