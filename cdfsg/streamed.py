@@ -14,7 +14,6 @@ ViewRows = Any
 """Rows of one view: a float array or a sparse CSR matrix, shape (l, n_i)."""
 
 LEVEL = 1e-14  # deviation, relative to the mean, that is none
-ROUNDING = 1e-20  # a sum of squares that is less, relative to another row's square, is rounding
 
 
 class Moments:
@@ -79,41 +78,47 @@ def dense(block: ViewRows) -> Array:
     return block.toarray() if sparse.issparse(block) else block
 
 
-def absurd_rows(blocks: list[ViewRows], moments: Moments) -> Array:
+def absurd_rows(blocks: list[ViewRows], moments: Moments, most: int | None = None) -> Array:
     """Mark the rows of a batch that outweigh all others together, those in `moments` included, shape (l,).
 
     The square of such a row's deviation is five times the sum of all others' in most of the columns, or a hundred times
-    in one; 1e8 times, if the view is sparse or few rows deviate in that column at all.  At most one row in fifty is
-    marked: more are data.
+    in one; 1e8 times, if the view is sparse or few rows deviate in that column at all.  At most
+    `most` rows are marked, by default three or one in fifty: more are data.
     """
     l = blocks[0].shape[0]  # noqa: E741
-    score, squares = np.zeros(l), []
+    most = most or max(1, l // 50, min(3, (moments.rows + l) // 10))
+    score, squares, marked = np.zeros(l), [], np.zeros(l, dtype=bool)
     with np.errstate(over="ignore", invalid="ignore"):
         for block, view in with_columns(blocks):
+            middle = moments.mean[view]
             if sparse.issparse(block):
                 square = block.multiply(block).tocsr()
             else:
-                middle = moments.mean[view] if moments.rows else np.median(block, axis=0)
+                middle = middle if moments.rows else np.median(block, axis=0)
                 square = (block - middle.astype(block.dtype)) ** 2
             total = moments.squares[view] + np.asarray(square.sum(axis=0)).ravel()
             if block.dtype == np.float32 and not np.isfinite(total).all():
-                return absurd_rows([part.astype(np.float64) for part in blocks], moments)
+                return absurd_rows([part.astype(np.float64) for part in blocks], moments, most)
             share = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
             score += square @ share.astype(square.dtype)
-            squares.append((square, total))
-        top = np.argsort(-score)[: max(1, l // 50)]
-        rest = [(dense(square[top]), total) for square, total in squares]
-        D = np.hstack([part for part, _ in rest])
-        base = np.concatenate([total for _, total in rest]) - D.sum(axis=0)
-        varies = base > ROUNDING * D.max(axis=0)
-        ratio, count = D[:, varies] / base[varies], max(moments.rows + l - len(top), 1)
-    marked = np.zeros(l, dtype=bool)
-    if not (ratio > max(5, 1e4 / count)).any():
-        return marked
-    middle = np.concatenate([np.zeros(len(t)) if sparse.issparse(q) else np.median(q, axis=0) for q, t in squares])
+            squares.append((square, total, middle))
+        top = np.argsort(-score)[:most]
+        D = np.hstack([dense(square[top]) for square, _, _ in squares])
+        total, level = (np.concatenate(parts) for parts in list(zip(*squares, strict=True))[1:])
+        count, others = max(moments.rows + l - len(top), 1), np.delete(np.arange(l), top)
+        if (max(5, 1e4 / count) * (total - D.sum(axis=0)) >= D).all():
+            return marked
+        # A difference would have the rounding of the largest square.
+        base = moments.squares + np.hstack([np.asarray(q[others].sum(axis=0)).ravel() for q, _, _ in squares])
+        varies = base > count * (LEVEL * level) ** 2
+        ratio = D[:, varies] / base[varies]
+    middle = np.concatenate([np.zeros(len(t)) if sparse.issparse(q) else np.median(q, axis=0) for q, t, _ in squares])
     usual = middle[varies] > base[varies] / count / 100
     many = (ratio[:, usual] > max(5, 1e4 / count)).sum(axis=1) > usual.sum() / 2
     marked[top] = many | (ratio > np.where(usual, max(100, 1e6 / count), 1e8)).any(axis=1)
+    rest, left = ~marked, most - int(marked.sum())
+    if 0 < left < min(most, l):  # the largest may have hidden others
+        marked[rest] = absurd_rows([block[rest] for block in blocks], moments, left)
     return marked
 
 

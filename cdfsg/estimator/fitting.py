@@ -80,7 +80,8 @@ class Fit:
     def take(self, batch: list[ViewRows]) -> None:
         """Advance by a whole minibatch, or let fewer rows wait."""
         self.waiting = []
-        if self.algorithm == "exact" or batch[0].shape[0] == self.batch_size:
+        first = 0 if self.rows else steps.LEAST_BATCH  # among fewer rows an absurd one does not stand out
+        if batch[0].shape[0] >= (first if self.algorithm == "exact" else self.batch_size):
             self.advance(batch)
         else:
             self.waiting = [[block.copy() for block in batch]]
@@ -98,6 +99,8 @@ class Fit:
         """Take in some rows, one block (l, n_i) per view, in the first pass for the exact solution, too."""
         solver, self.wide_structure = self.solver or self._new_online(blocks[0].dtype), None
         blocks = self._without_outliers(blocks, self.exact or solver, epoch)
+        if not blocks[0].shape[0]:
+            return
         if solver is not self.exact:
             solver.advance(blocks)
         if self.exact is not None and epoch == 1:
@@ -132,15 +135,14 @@ class Fit:
         """
         if self.exact is not None:
             exact = self._new_exact()
-            for blocks in data.batches(MEASURED_ROWS):
-                exact.advance(self._without_outliers(blocks, exact))
+            for blocks in self._kept(data, MEASURED_ROWS, exact):
+                exact.advance(blocks)
             self._resolve(exact, data)
             return self._judged(exact)
         solver, rows = self.solver, max(self.batch_size, min(MEASURED_ROWS, BLOCK // sum(self.sizes)))
 
         def kept() -> Iterator[list[ViewRows]]:
-            for blocks in data.batches(rows):
-                yield self._without_outliers(blocks, solver) if self.n_outliers else blocks
+            return self._kept(data, rows, solver) if self.n_outliers else data.batches(rows)
 
         def batches() -> Iterator[Samples]:
             return map(solver.samples, kept())
@@ -187,11 +189,11 @@ class Fit:
         exact.moments.require_varied(self.slices, exact.mean)
         if exact.single and not exact.is_resolved():
             exact.restart()
-            for blocks in data.batches(MEASURED_ROWS):
-                exact.advance(self._without_outliers(blocks, exact))
+            for blocks in self._kept(data, MEASURED_ROWS, exact):
+                exact.advance(blocks)
         if not exact.is_resolved():
-            for blocks in data.batches(MEASURED_ROWS):
-                exact.resolve(self._without_outliers(blocks, exact))
+            for blocks in self._kept(data, MEASURED_ROWS, exact):
+                exact.resolve(blocks)
 
     def _new_exact(self) -> ExactSolver:
         p, center = self.parameters["n_components"], self.parameters["center"]
@@ -205,13 +207,21 @@ class Fit:
             **same,
         )
 
+    def _kept(self, data: Source | Stream, rows: int, solver: Any) -> Iterator[list[ViewRows]]:
+        """The data in batches, without outliers."""
+        batches = (self._without_outliers(blocks, solver) for blocks in data.batches(rows))
+        return (blocks for blocks in batches if blocks[0].shape[0])
+
     def _without_outliers(self, blocks: list[ViewRows], solver: Any, epoch: int = 0) -> list[ViewRows]:
         """The rows but those that outweigh all others together, which are counted in the first pass."""
         marked = absurd_rows(blocks, solver.moments)
         if not marked.any():
             return blocks
         if epoch == 1:
-            self.n_outliers += int(marked.sum())
+            found = self.n_outliers + int(marked.sum())
+            if found > max(3, (solver.moments.rows + len(marked)) // 50):
+                return blocks  # so many are data
+            self.n_outliers = found
             row = [dense(block[np.flatnonzero(marked)[:1]]).ravel() for block in blocks]
             view = int(np.argmax([np.abs(part).max() for part in row]))
             column = int(np.abs(row[view]).argmax())

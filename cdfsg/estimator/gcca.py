@@ -185,14 +185,13 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, views: Any, y: Any = None) -> Self:
         """Go on with the fit on these rows, once, in their order.
 
-        `views` are as for `fit`, but no iterator.  Unless `algorithm_` is "exact", rows wait until there are enough for
-        a minibatch; `calibrate`, `transform`, `score` and pickling use up what waits, if it is 20 rows or more.
+        `views` are as for `fit`, but no iterator.  Rows wait until there are enough for a minibatch, if `algorithm_` is
+        "exact" the first 20; `calibrate`, `transform`, `score` and pickling use up the first rows, or 20 and more.
         """
         parameters, began = self.get_params(deep=False), time.perf_counter()
         require_valid(parameters)
         first = not hasattr(self, "_fit")
-        source = read_chunk(self, views, reset=first)
-        blocks = source.take(slice(None))  # all are checked before any moves the fit
+        blocks = read_chunk(self, views, reset=first).take(slice(None))  # all are checked before any moves the fit
         if first:
             self._forget()
             self._begin_fit(None)
@@ -355,9 +354,10 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> Any:
         """Solve what `partial_fit` has left to the first use, if the algorithm is exact."""
-        if name not in LAZY or "_fit" not in vars(self) or not self._fit.rows:
+        fit = vars(self).get("_fit") if name in LAZY else None
+        if not fit or not (fit.rows or (fit.algorithm == "exact" and fit.use_waiting())):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._publish(*self._fit.solution())
+        self._publish(*fit.solution())
         return vars(self)[name]
 
     def __getstate__(self) -> Any:

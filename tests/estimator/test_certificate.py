@@ -182,3 +182,60 @@ def test_the_ascent_for_the_huber_merit_raises_its_value_and_stays_feasible():
     started = StochasticGCCA(3).fit(views)._fit.exact.best()[1]
     value = solver.merit.value
     assert value(np.diagonal(K[0, 1])).sum() >= value(np.diagonal(started[0, 1])).sum() - 1e-12
+
+
+def learned_with(planted, way, value, chunk=50):
+    """Share that a model has of the rows that are not planted, and how many rows it left out."""
+    clean = synthetic(3000)
+    views = [view.copy() for view in clean]
+    for k, row in enumerate(planted):
+        views[0][row] *= value * 1e6**k
+    if way == "fit":
+        model = StochasticGCCA(2).fit(views)
+    else:
+        model = StochasticGCCA(2)
+        for part in chunks(views, chunk):
+            model.partial_fit(part)
+    kept = [np.delete(view, planted, axis=0) for view in clean]
+    return model.score(kept) / optimum(kept, 2), model.n_outliers_
+
+
+@pytest.mark.filterwarnings("ignore:rows that outweigh all others")
+@pytest.mark.parametrize("way", ["fit", "partial_fit"])
+@pytest.mark.parametrize("planted", [[0], [1500, 1501], [2000, 2999]], ids=["first", "neighbours", "last"])
+@pytest.mark.parametrize("value", [1e6, 1e30])
+def test_absurd_rows_are_left_out_however_large_they_are_and_wherever_they_lie(planted, way, value):
+    assert learned_with(planted, way, value) == (pytest.approx(1, abs=1e-3), len(planted))
+
+
+@pytest.mark.filterwarnings("ignore:rows that outweigh all others")
+@pytest.mark.parametrize("planted", [[0], [2999]], ids=["first", "last"])
+def test_an_absurd_row_in_a_chunk_of_its_own_is_left_out(planted):
+    assert learned_with(planted, "partial_fit", 1e6, chunk=1) == (pytest.approx(1, abs=1e-3), 1)
+
+
+@pytest.mark.filterwarnings("ignore:rows that outweigh all others")
+def test_single_rows_in_new_units_become_data_once_they_are_many():
+    views = [view * np.where(np.arange(600) < 200, 1, 1e3)[:, None] for view in synthetic(600)]
+    model = StochasticGCCA(2)
+    for row in chunks(views, 1):
+        model.partial_fit(row)
+    assert model.n_outliers_ < 10 and model.n_samples_seen_ > 590
+
+
+@pytest.mark.parametrize("gap", [1e-4, 1e-6])
+def test_a_nearly_copied_column_in_single_precision_hides_no_correlation(gap):
+    rng = np.random.default_rng(0)
+    a, h, e, w = rng.normal(size=(4, 4000))
+    views = [np.c_[a, a + gap * h].astype(np.float32), np.c_[h + 0.3 * e, 0.5 * a + w].astype(np.float32)]
+    right = battery.total(views, 1)
+    assert right > 0.94 and StochasticGCCA().fit(views).canonical_correlations_[0] == pytest.approx(right, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("error")
+def test_columns_that_depend_on_each_other_up_to_single_precision_leave_no_doubt_after_one_pass():
+    views = [np.c_[view, view.sum(axis=1)].astype(np.float32) for view in synthetic(2000)]
+    model = StochasticGCCA(2)
+    for chunk in chunks(views, 300):
+        model.partial_fit(chunk)
+    assert model.converged_ and model.captured_ == 1
