@@ -70,6 +70,9 @@ class ExactSolver:
 
     def advance(self, blocks: list[ViewRows]) -> None:
         """Take in rows, one block (l, n_i) per view."""
+        if self.basis:  # the moments in its coordinates are of the rows before alone
+            gap, self.shift, self.basis = self.moments.mean - self.mean, self.moments.mean.copy(), []
+            self.products = np.asfortranarray((self.covariance - np.outer(gap, gap)) * self.moments.rows)
         with np.errstate(over="ignore", invalid="ignore"):
             self.moments.update(blocks)
         self.moments.require_squares(self.slices, np.dtype(np.float64))

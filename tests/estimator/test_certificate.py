@@ -232,6 +232,15 @@ def test_a_nearly_copied_column_in_single_precision_hides_no_correlation(gap):
     assert right > 0.94 and StochasticGCCA().fit(views).canonical_correlations_[0] == pytest.approx(right, rel=1e-3)
 
 
+def test_rows_that_come_after_a_second_pass_join_the_moments_of_the_first():
+    views = [np.c_[view, view.sum(axis=1)].astype(np.float32) for view in synthetic(2000)]
+    for center in (True, False):
+        model = StochasticGCCA(2, center=center).fit([view[:1200] for view in views])
+        assert model._fit.exact.basis
+        found = model.partial_fit([view[1200:] for view in views]).canonical_correlations_
+        assert found == pytest.approx(StochasticGCCA(2, center=center).fit(views).canonical_correlations_, abs=1e-3)
+
+
 @pytest.mark.filterwarnings("error")
 def test_columns_that_depend_on_each_other_up_to_single_precision_leave_no_doubt_after_one_pass():
     views = [np.c_[view, view.sum(axis=1)].astype(np.float32) for view in synthetic(2000)]
