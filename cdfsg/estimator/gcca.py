@@ -102,7 +102,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Rows seen, repeats included; passes of `fit`.
     captured_ : float
         The certificate: share of the objective of the exact solution, over the rows of `fit`, `calibrate` or all calls
-        of `partial_fit`, when they last doubled; NaN if it is not known.
+        of `partial_fit`; NaN if it is not known.
     converged_ : bool
         Whether `captured_` is at least ``1 - tol``; if not, there was a warning.
     n_outliers_ : int
@@ -342,22 +342,21 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Publish after a call of `partial_fit`, and judge whenever the rows have doubled."""
         fit = self._fit
         self._count()
-        if fit.algorithm == "exact" and not (self.callbacks or self.verbose):
-            for name in LAZY:  # `__getattr__` solves when one is asked for
-                self.__dict__.pop(name, None)
-        elif fit.rows:
-            solution, share = fit.solution(latest=True)[0], None
-            if fit.rows >= self._due:
-                share, self._due = fit.solution()[1], 2 * fit.rows
-            self._publish(solution, share)
+        later = fit.algorithm == "exact" and not (self.callbacks or self.verbose)
+        for name in LAZY if later else LAZY[-2:]:  # `__getattr__` solves, or judges, when one is asked for
+            self.__dict__.pop(name, None)
+        if fit.rows and not later:
+            solution, due = fit.solution(latest=True)[0], fit.rows >= self._due
+            self._due = 2 * fit.rows if due else self._due
+            self._publish(solution, fit.solution()[1] if due else None)
             self._report(self._calls, solution.captured, began)
 
     def __getattr__(self, name: str) -> Any:
-        """Solve what `partial_fit` has left to the first use, if the algorithm is exact."""
+        """Solve, or judge, what `partial_fit` has left to the first use."""
         fit = vars(self).get("_fit") if name in LAZY else None
         if not fit or not (fit.rows or (fit.algorithm == "exact" and fit.use_waiting())):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._publish(*fit.solution())
+        self._publish(fit.solution(latest=self._calls > 0)[0], fit.solution()[1])
         return vars(self)[name]
 
     def __getstate__(self) -> Any:

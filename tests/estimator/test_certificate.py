@@ -248,3 +248,15 @@ def test_columns_that_depend_on_each_other_up_to_single_precision_leave_no_doubt
     for chunk in chunks(views, 300):
         model.partial_fit(chunk)
     assert model.converged_ and model.captured_ == 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_certificate_of_a_stream_is_of_all_its_rows_when_asked():
+    before, after = synthetic(2400), synthetic(1600, seed=1)
+    model = online(2, random_state=0)
+    for chunk in [*chunks(before, 100), *chunks(after, 100)]:
+        model.partial_fit(chunk)
+    said = model.captured_
+    views = [np.concatenate(pair) for pair in zip(before, after, strict=True)]
+    assert said == pytest.approx(model.calibrate(views).captured_, abs=1e-6)
+    assert model.converged_ == (said >= 0.99)
