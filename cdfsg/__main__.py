@@ -31,7 +31,6 @@ from cdfsg.files import (
     named_folder,
     say,
     sweep,
-    write_atomically,
 )
 from cdfsg.lock import Busy, lock
 from cdfsg.paper import archive, distribute, exact, experiments, multiverse
@@ -39,7 +38,7 @@ from cdfsg.paper.compute import key_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.report import notebooks, summaries
-from cdfsg.paper.results import claims, conclusions, verdicts
+from cdfsg.paper.results import claims, verdicts
 from cdfsg.paper.results.reported import TABLES, table_name
 from cdfsg.paper.run import run_experiment
 from cdfsg.paper.select import plan
@@ -180,17 +179,7 @@ def _status(arguments: argparse.Namespace) -> None:
 
 def _verdict(_: argparse.Namespace) -> None:
     table, asserted = verdicts.write(), claims.write()
-    numbers = conclusions.by_dataset(table)
-    ends = conclusions.endpoints(table, numbers)
-    theory = statements.recorded().values()
-    texts = {
-        "answer": summaries.answer(asserted, numbers, ends, theory), "endpoints": summaries.endpoints(ends),
-        "numbers": summaries.overview(numbers), "claims": summaries.claims_table(asserted, "paper"),
-        "questions": summaries.claims_table(asserted, "ours"), "theory": summaries.theory(theory),
-    }  # fmt: skip
-    for name, text in texts.items():
-        summaries.write_into_readme(name, text)
-    write_atomically(ROOT / "REPORT.md", summaries.report(asserted, numbers, ends) + "\n")
+    summaries.write(table, asserted)
     for experiment in EXPERIMENTS.values():
         part = table[table["table"] == experiment.table]
         if len(part):

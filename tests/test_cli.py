@@ -23,7 +23,6 @@ from tests.paper.fakes import TINY
 
 # Cells that the paper's table has, on data that take no time.
 SMALL = replace(TINY, table="ta:pcctimemn", ps=(5, 10), solvers=("CDFSG", "RSG+"))
-MARKS = ("answer", "endpoints", "numbers", "claims", "questions", "theory")
 GIVEN = len(SMALL.jobs())
 
 
@@ -42,7 +41,7 @@ def folders(tmp_path, monkeypatch):
     for module in (cli, summaries):
         monkeypatch.setattr(module, "ROOT", tmp_path / "root")
     (tmp_path / "root").mkdir()
-    marks = [mark for name in MARKS for mark in summaries.marks(name)]
+    marks = [mark for name in summaries.PARTS for mark in summaries.marks(name)]
     (tmp_path / "root" / "README.md").write_text("\n".join(marks))
     monkeypatch.setattr(experiments, "QUICK", replace(TINY, solvers=("Landing",)))
     return tmp_path
@@ -162,7 +161,7 @@ def test_the_verdict_on_a_run_is_a_summary_a_report_and_a_file_with_every_number
     assert f"Every number: {path};" in out and len(pd.read_csv(path)) == 192
     readme = (folders / "root" / "README.md").read_text()
     assert "| MNIST (original) | 48 |" in readme and "**Not reproduced:** " in readme
-    for name in MARKS:
+    for name in summaries.PARTS:
         begin, end = summaries.marks(name)
         assert readme.partition(begin)[2].partition(end)[0].strip(), name
     assert (folders / "root" / "REPORT.md").read_text().startswith("# [Re] Stochastic optimization")

@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -22,7 +22,7 @@ from cdfsg.paper.protocols import ADOPTED, OURS
 from cdfsg.paper.records import SAME_RUN, SETTINGS
 from cdfsg.paper.results import claims, conclusions, tables
 from cdfsg.paper.results.multiverse import describe
-from cdfsg.paper.results.reported import DERIVED, QUANTITIES, table_name, tolerance_of, tolerances
+from cdfsg.paper.results.reported import DERIVED, QUANTITIES, TABLES, table_name, tolerance_of, tolerances
 from cdfsg.paper.results.verdicts import VERDICTS, chance, column_of, counted, final_cells
 from cdfsg.paper.select import ROW
 
@@ -63,7 +63,8 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {"number": number, "heading": HEADINGS.get}
     environment.globals |= {
         "PAPER": PAPER, "QUANTITIES": HEADINGS, "SHORT": SHORT, "SIGNS": SIGNS, "VERDICTS": VERDICTS, "WORDS": WORDS,
-        "anchor": anchor, "code_of": code_of, "counted": counted, "nan": np.nan,
+        "anchor": anchor, "code_of": code_of, "counted": counted, "nan": np.nan, "TABLES": TABLES,
+        "table_name": table_name,
     }  # fmt: skip
     return environment
 
@@ -204,24 +205,30 @@ def code_of(mark: str) -> list[tuple[str, int, str]]:
     return sorted(found, key=lambda part: part[1])
 
 
-def caption_of(name: str, captions: dict[str, str] | None = None) -> str:
+def caption_of(name: str, captions: Mapping[str, Any] | None = None) -> Any:
     """Caption of a figure: the longest key that is its name or, after a hyphen, its end."""
-    captions = captions or tomllib.loads(CAPTIONS.read_text(encoding="utf-8"))
+    captions = load_captions() if captions is None else captions
     fitting = [key for key in captions if name == key or name.endswith(f"-{key}")]
     if not fitting:
         raise ValueError(f"the figure {name!r} has no caption; add one to {CAPTIONS}")
     return captions[max(fitting, key=len)]
 
 
-def figure_names(folder: Path = FIGURES) -> list[str]:
-    """Names of the figures, without suffix."""
-    return sorted(path.stem for path in folder.glob("*.svg"))
+def load_captions() -> dict[str, str]:
+    """The captions in ``figures/captions.toml``."""
+    return tomllib.loads(CAPTIONS.read_text(encoding="utf-8"))
 
 
-def gallery(names: Sequence[str], stems: dict[str, str], template: str = "figures.md") -> str:
+def figure_names() -> list[str]:
+    """Names of the figures, without suffix, in the order of their captions."""
+    places = {key: place for place, key in enumerate(load_captions())}
+    return sorted((path.stem for path in FIGURES.glob("*.svg")), key=lambda name: (caption_of(name, places), name))
+
+
+def gallery(stems: dict[str, str], template: str = "figures.md") -> str:
     """All figures with captions, in sections: `stems` has heads by beginnings of names."""
     groups: dict[str, list[tuple[str, str]]] = {stem: [] for stem in ("", *stems)}
-    for name in names:
+    for name in figure_names():
         stem = next((stem for stem in stems if name.startswith(f"{stem}-")), "")
         groups[stem].append((name, caption_of(name)))
     headings = {"": "Across the tables", **stems}

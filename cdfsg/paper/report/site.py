@@ -21,7 +21,7 @@ from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.report import notebooks, pages, summaries
 from cdfsg.paper.report.figures import VERDICT_COLOURS
 from cdfsg.paper.report.pages import DOCS
-from cdfsg.paper.results import claims, conclusions, verdicts
+from cdfsg.paper.results import claims, verdicts
 from cdfsg.theory import statements
 from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS
 
@@ -67,18 +67,15 @@ def write_sources(source: Path) -> None:
     rules = (f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items())
     write_atomically(source / "_static/verdicts.css", "".join(rules).replace("/", r"\/"))
     judged, asserted = verdicts.read(), claims.read()
-    numbers = conclusions.by_dataset(judged)
-    ends = conclusions.endpoints(judged, numbers)
     battery = checksums.read_csv(RECORDS / "battery.csv", "make it anew with: make bench")
     found = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__)]
     modules = [f"cdfsg.{name}" for name in (*FIRST, *(name for name in found if name not in FIRST + LEFT_OUT))]
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
     texts = {
         "generated/counts": pages.counts(judged),
-        "generated/answer": summaries.answer(asserted, numbers, ends, statements.recorded().values()),
-        "generated/endpoints": summaries.endpoints(ends),
+        **{f"generated/{name}": summaries.readme_part(name)[1] for name in ("answer", "endpoints")},
         "generated/ledger": pages.render("ledger.html", claims=list(asserted.itertuples())),
-        "generated/verdicts": summaries.verdicts_by_solver(judged),
+        "generated/verdicts": pages.render("by_solver.md", judged=judged),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
         "generated/statements": pages.render("statements.html", rows=list(statements.recorded().values()), signs=SIGNS),
         "generated/errata": pages.render("errata.md", errata=statements.errata()),
@@ -89,8 +86,8 @@ def write_sources(source: Path) -> None:
         "claims": pages.claims_page(asserted, judged),
         "report": (ROOT / "REPORT.md").read_text(encoding="utf-8"),
         "questions": f"# Questions to the authors\n\n{summaries.questions(level=2)}",
-        "figures": pages.gallery(pages.figure_names(FIGURES), stems),
-        "contact": pages.gallery(pages.figure_names(FIGURES), stems, "contact.md"),
+        "figures": pages.gallery(stems),
+        "contact": pages.gallery(stems, "contact.md"),
         "records": pages.records_page(RECORDS),
         "reference": pages.render("reference.md", modules=modules),
         "notebooks": _write_notebooks(source),
@@ -116,7 +113,7 @@ def _table_page(part: pd.DataFrame) -> str:
     else:
         instances = sorted(notebooks.INSTANCES.glob(f"*-{experiment.name}.ipynb"))
         shown = [f"{{doc}}`/notebooks/instances/{path.stem}`" for path in instances]
-    if any(name.startswith(f"{experiment.name}-") for name in pages.figure_names(FIGURES)):
+    if any(name.startswith(f"{experiment.name}-") for name in pages.figure_names()):
         shown.append(f"[Its figures](#figures-{experiment.name})")
     return pages.table_page(part, experiment, archive.runs_of(experiment), shown)
 

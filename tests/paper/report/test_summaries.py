@@ -1,14 +1,13 @@
 import re
 
-import pandas as pd
 import pytest
 
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.protocols import OURS
 from cdfsg.paper.report import summaries
-from cdfsg.paper.results import conclusions
-from cdfsg.paper.results.verdicts import VERDICTS, attainability, chance, counted, verdicts
+from cdfsg.paper.results import claims, conclusions
+from cdfsg.paper.results.verdicts import attainability, chance, counted, verdicts
 from cdfsg.theory import statements
 from cdfsg.theory.statement import PRINTED
 from tests.paper.results.test_verdicts import runs_of
@@ -39,17 +38,6 @@ def test_the_summary_says_how_many_numbers_match_beside_what_chance_gives(comple
     assert f"gives: {attained['attainable'].sum()} of 16; of permuted rows {attained['by_chance'].sum():.1f}" in said
 
 
-def test_the_table_by_solver_counts_every_independent_number_once(complete):
-    table = verdicts(EXPERIMENT, complete)
-    lines = summaries.verdicts_by_solver(table).splitlines()
-    assert lines[0].startswith("| table | solver | numbers | match |") and len(lines) == 2 + 4
-    for line in lines[2:]:
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        rows = counted(table[table["solver"] == cells[1]])
-        assert cells[0] == "Table 4" and int(cells[2]) == len(rows)
-        assert [int(cell or 0) for cell in cells[3:]] == [int((rows["verdict"] == word).sum()) for word in VERDICTS]
-
-
 def test_the_counts_by_data_set_and_the_endpoints_are_of_the_independent_numbers_of_our_algorithms(complete, alone):
     judged = verdicts(EXPERIMENT, complete)
     ours = counted(judged[judged["solver"].isin(OURS)])
@@ -67,35 +55,33 @@ def test_the_counts_by_data_set_and_the_endpoints_are_of_the_independent_numbers
 def test_the_answer_has_what_is_not_reproduced_first_then_three_numbers_with_chance_and_the_picture(complete, alone):
     judged = verdicts(EXPERIMENT, complete)
     numbers = conclusions.by_dataset(judged)
-    ends = conclusions.endpoints(judged, numbers)
-    claim = {"claim": ["accuracy"], "holds": [7], "of": [8], "paper_holds": [6], "paper_of": [9]}
-    text = summaries.answer(pd.DataFrame(claim), numbers, ends, statements.recorded().values())
-    total, accuracy = numbers.iloc[-1], ends["accuracy"]
-    words = [row.verdict for row in statements.recorded().values() if row.source == PRINTED]
-    lost = f"{total['numbers'] - total['match']} of the {total['numbers']} "
-    assert text.startswith(f"**The numbers are not reproduced.** {lost}")
-    assert "in 7 of 8 comparisons; the paper has 6 of 9." in text
-    big = re.findall(r"<strong>(.*?)</strong>", text)
-    assert big == [f"{total['match']} of {total['numbers']}", f"{accuracy['count']} of {accuracy['of']}",
-                   f"{words.count('holds')} of {len(words)}"]  # fmt: skip
+    text = summaries.texts(judged, claims.read())["answer"]
+    accuracy = conclusions.endpoints(judged, numbers)["accuracy"]
+    total, words = numbers.iloc[-1], [row.verdict for row in statements.recorded().values() if row.source == PRINTED]
+    assert text.startswith(f"**The numbers are not reproduced.** {total['numbers'] - total['match']} of the ")
+    accurate = claims.read().set_index("claim").loc["accuracy"]
+    assert f"in {accurate['holds']} of {accurate['of']} comparisons; the paper has {accurate['paper_holds']} of" in text
+    assert re.findall(r"<strong>(.*?)</strong>", text) == [
+        f"{total['match']} of {total['numbers']}", f"{accuracy['count']} of {accuracy['of']}",
+        f"{words.count('holds')} of {len(words)}",
+    ]  # fmt: skip
     assert f"<em>chance alone gives {total['chance']:.0f}</em>" in text and "](figures/identity-line.svg)" in text
 
 
-def test_a_text_replaces_the_old_one_in_the_readme_and_leaves_the_rest(tmp_path, monkeypatch, complete, alone):
+def test_a_text_replaces_the_old_one_in_the_readme_and_leaves_the_rest_or_names_the_marks_to_put_back(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(summaries, "ROOT", tmp_path)
-    begin, end = summaries.marks("numbers")
-    (tmp_path / "README.md").write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
-    text = summaries.overview(conclusions.by_dataset(verdicts(EXPERIMENT, complete)))
+    monkeypatch.setattr(summaries, "texts", lambda *_: {"report": "the report", "numbers": "a\nb"})
+    (begin, end), readme = summaries.marks("numbers"), tmp_path / "README.md"
+    readme.write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
     for _ in range(2):
-        summaries.write_into_readme("numbers", text)
-        assert (tmp_path / "README.md").read_text(encoding="utf-8") == f"before\n{begin}\n{text}\n{end}\nafter\n"
-
-
-def test_a_readme_without_the_marks_is_refused_with_the_lines_to_put_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(summaries, "ROOT", tmp_path)
-    (tmp_path / "README.md").write_text("nothing")
-    with pytest.raises(ValueError, match="<!-- claims, written by .* put them back"):
-        summaries.write_into_readme("claims", "text")
+        summaries.write(None, None)
+        assert readme.read_text(encoding="utf-8") == f"before\n{begin}\na\nb\n{end}\nafter\n"
+    assert (tmp_path / "REPORT.md").read_text(encoding="utf-8") == "the report\n"
+    readme.write_text(begin)
+    with pytest.raises(ValueError, match="<!-- numbers, written by .* put them back"):
+        summaries.write(None, None)
 
 
 @pytest.mark.parametrize(
