@@ -49,8 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m cdfsg", description="Replication suite for CDFSG.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name, (action, purpose) in _COMMANDS.items():
-        about = f"{purpose}: {_BEFOREHAND[name]}" if name in _BEFOREHAND else purpose
+    for name, (action, purpose, beforehand) in _COMMANDS.items():
+        about = f"{purpose}: {beforehand}".removesuffix(": ")
         command = commands.add_parser(name, help=purpose, description=about.replace("%", "%%"))
         command.set_defaults(action=action)
         for option, users, details in _OPTIONS:
@@ -63,13 +63,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         _anchor_folders()
         if arguments.command in _FILTERED.split():
             arguments.experiments = chosen(arguments.only)
-        alone = arguments.command in _WRITERS
+        alone = arguments.command in _WRITERS.split()
         with lock(RUNS.parent / "lock", f"cdfsg {arguments.command}") if alone else nullcontext():
             if alone:
                 caches = (RUNS, KEPT, QUICK, QUICK / "records", download.data_dir())
                 sweep(*caches, RECORDS, FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT)
-            if arguments.command in _BEFOREHAND:
-                say(f"{arguments.command}, on two cores: {_BEFOREHAND[arguments.command]}")
+            if beforehand := _COMMANDS[arguments.command][-1]:
+                say(f"{arguments.command}, on two cores: {beforehand}")
             arguments.action(arguments)
     except (ValueError, OSError, DownloadError, Busy) as error:
         say(str(error))
@@ -110,13 +110,11 @@ def chosen(only: str) -> list[Experiment]:
         pairs["table"] = TABLES[int(number) - 1]
     kept = [e for e in EXPERIMENTS.values() if all(getattr(e, key) == value for key, value in pairs.items())]
     if not kept:
-        there = (f"{_name(e)} is dataset={e.dataset},merit={e.merit}" for e in EXPERIMENTS.values())
+        there = (
+            f"table={TABLES.index(e.table) + 1} is dataset={e.dataset},merit={e.merit}" for e in EXPERIMENTS.values()
+        )
         raise ValueError(f"--only {only} keeps no experiment; there are: {'; '.join(there)}")
     return kept
-
-
-def _name(experiment: Experiment) -> str:
-    return table_name(experiment.table).replace("Table ", "table=")
 
 
 def _data(_: argparse.Namespace) -> None:
@@ -237,73 +235,45 @@ def _quick(arguments: argparse.Namespace) -> None:
     print(f"Done. Look at the notebooks and figures in {QUICK}.")
 
 
+def _theory(arguments: argparse.Namespace) -> None:
+    statements.report(arguments.jobs, arguments.write, arguments.only)
+
+
 _GO_ON = "the same command goes on from here"
 _FILTERED = "run status notebooks reproduce"
+_WRITERS = "run multiverse verdict notebooks report reproduce quick"
+"""Commands that exclude each other."""
 _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    (
-        "--only",
-        _FILTERED,
-        {"default": "", "metavar": "KEY=VALUE,...", "help": "experiments to keep, by table, dataset or merit"},
-    ),
-    (
-        "--only",
-        "theory",
-        {"nargs": "+", "default": (), "metavar": "LABEL", "help": "statements to check, by their labels, in quotes"},
-    ),
-    (
-        "--jobs",
-        "run theory notebooks reproduce multiverse quick",
-        {"type": _jobs, "default": cpu_count(), "help": "processes, at least 1 (default: the available cores)"},
-    ),
-    (
-        "--write",
-        "theory",
-        {"action": "store_true", "help": "write data/paper/statements.csv and errata.toml from the code"},
-    ),
-    (
-        "--dask",
-        "run reproduce multiverse quick",
-        {"metavar": "ADDRESS", "help": "scheduler of a Dask cluster whose workers do the runs"},
-    ),
-    (
-        "--published",
-        "run reproduce",
-        {"action": "store_true", "help": "take over published runs of this code and data, times included"},
-    ),
-)
+    ("--only", _FILTERED, {"default": "", "metavar": "KEY=VALUE,...",
+                           "help": "experiments to keep, by table, dataset or merit"}),
+    ("--only", "theory", {"nargs": "+", "default": (), "metavar": "LABEL",
+                          "help": "statements to check, by their labels, in quotes"}),
+    ("--jobs", "run theory notebooks reproduce multiverse quick",
+     {"type": _jobs, "default": cpu_count(), "help": "processes, at least 1 (default: the available cores)"}),
+    ("--write", "theory", {"action": "store_true",
+                           "help": "write data/paper/statements.csv and errata.toml from the code"}),
+    ("--dask", "run reproduce multiverse quick",
+     {"metavar": "ADDRESS", "help": "scheduler of a Dask cluster whose workers do the runs"}),
+    ("--published", "run reproduce",
+     {"action": "store_true", "help": "take over published runs of this code and data, times included"}),
+)  # fmt: skip
 """Options, with the commands that have them."""
-_COMMANDS = {
-    "data": (_data, "download and check the data sets"),
-    "run": (_run, "run what is missing of the experiments"),
-    "status": (_status, "say what is done"),
-    "verdict": (_verdict, "judge the records against the paper"),
-    "theory": (
-        lambda arguments: statements.report(arguments.jobs, arguments.write, arguments.only),
-        "check the paper's statements",
-    ),
-    "notebooks": (_notebooks, "execute the notebooks"),
-    "report": (_report, "build the report, a site"),
-    "reproduce": (_reproduce, "run, verdict and notebooks"),
-    "multiverse": (_multiverse, "score every protocol that the paper leaves open"),
-    "quick": (_quick, "the same pipeline on a small real data set"),
-}
 _RECORDS = f"records go to {RECORDS}, and {RUNS} keeps what is done if you stop it"
 _SHOWN = f"notebooks go to {NOTEBOOKS}, pictures to {FIGURES}"
-_BEFOREHAND = {
-    "data": "a minute or two; 60 MB go to data/raw, or CDFSG_DATA_DIR, and 141 MB made of them",
-    "run": f"up to 15 minutes; {_RECORDS}",
-    "verdict": f"half a minute; tables go to {RECORDS}",
-    "theory": "half a minute; nothing is written but with --write",
-    "notebooks": f"five minutes; {_SHOWN}",
-    "report": "half a minute; it goes to build/report",
-    "reproduce": f"up to 18 minutes; {_RECORDS}; {_SHOWN}",
-    "multiverse": f"75 minutes; {_RECORDS}",
-    "quick": f"half a minute; all of it goes to {QUICK}",
-}
-"""How long a command takes on two cores, and where its results go."""
-
-_WRITERS = ("run", "multiverse", "verdict", "notebooks", "report", "reproduce", "quick")
-"""Commands that exclude each other."""
+_COMMANDS = {
+    "data": (_data, "download and check the data sets",
+             "a minute or two; 60 MB go to data/raw, or CDFSG_DATA_DIR, and 141 MB made of them"),
+    "run": (_run, "run what is missing of the experiments", f"up to 15 minutes; {_RECORDS}"),
+    "status": (_status, "say what is done", ""),
+    "verdict": (_verdict, "judge the records against the paper", f"half a minute; tables go to {RECORDS}"),
+    "theory": (_theory, "check the paper's statements", "half a minute; nothing is written but with --write"),
+    "notebooks": (_notebooks, "execute the notebooks", f"five minutes; {_SHOWN}"),
+    "report": (_report, "build the report, a site", "half a minute; it goes to build/report"),
+    "reproduce": (_reproduce, "run, verdict and notebooks", f"up to 18 minutes; {_RECORDS}; {_SHOWN}"),
+    "multiverse": (_multiverse, "score every protocol that the paper leaves open", f"75 minutes; {_RECORDS}"),
+    "quick": (_quick, "the same pipeline on a small real data set", f"half a minute; all of it goes to {QUICK}"),
+}  # fmt: skip
+"""What a command does, and how long it takes on two cores and where its results go."""
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, processes.stop)

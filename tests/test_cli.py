@@ -12,13 +12,11 @@ import pytest
 from cdfsg import __main__ as cli
 from cdfsg import checksums
 from cdfsg.datasets import digits, load, mediamill, mnist, nmnist
-from cdfsg.files import ROOT
+from cdfsg.files import RECORDS, ROOT
 from cdfsg.lock import lock
 from cdfsg.paper import archive, experiments
-from cdfsg.paper.protocols import ADOPTED
 from cdfsg.paper.report import summaries
 from cdfsg.paper.results import claims, conclusions, verdicts
-from cdfsg.paper.results.multiverse import describe
 from tests.paper.fakes import TINY
 
 # Cells that the paper's table has, on data that take no time.
@@ -63,17 +61,9 @@ def executed(folders, monkeypatch):
 
 @pytest.fixture
 def searched(folders):
-    """Results of a multiverse of two protocols, as small as they can be."""
-    starts, score = [ADOPTED.start, "else"], {"misfit": 1.5, "matches": 20}
-    own = {"protocol": [describe(ADOPTED), "start=else"], "rule": ADOPTED.rule, "misfit_of_ten": 1.5}
-    null = {"first": 1.75, "null_median": 1.6, "level": 0.01, "gain_level": 0.02}
-    fold = {"by": "table", "runs": ["screening", "ten"], "left_out": "mean", "chosen": "",
-            "rule": "", "norm": "", "pcc": ""}  # fmt: skip
-    tried, by_table = pd.DataFrame({**own, **score, "start": starts}), pd.DataFrame({**fold, **score, **null})
-    folds = pd.concat([by_table, by_table.assign(by="dataset")])
-    weights = pd.DataFrame({"choice": "start", "value": starts, "weight": [0.75, 0.25]})
-    for name, table in {"": tried, "-choices": weights, "-folds": folds}.items():
-        checksums.write(folders / "records" / f"multiverse{name}.csv", table.to_csv(index=False))
+    """The published results of the multiverse."""
+    for path in RECORDS.glob("multiverse*.csv"):
+        checksums.write(folders / "records" / path.name, path.read_bytes())
 
 
 @pytest.fixture
@@ -144,7 +134,6 @@ def test_the_status_fetches_and_makes_nothing_and_names_the_data_that_are_not_he
         assert line == f"  published records: 0; whether of these data: {words}"
     with pytest.raises(AssertionError, match="something was fetched"):  # what comes after may fetch again
         load("mnist")
-
 
 
 def test_a_verdict_without_records_says_how_to_make_them(call, folders):
@@ -254,12 +243,12 @@ def test_an_interruption_is_told_in_one_line_with_how_to_go_on(call, monkeypatch
 
 def test_folders_that_the_environment_names_are_the_same_for_notebooks_elsewhere(call, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    for name in ("CDFSG_DATA_DIR", "CDFSG_CACHE_DIR", "CDFSG_NMNIST_DIR"):
+    names = ("CDFSG_DATA_DIR", "CDFSG_CACHE_DIR", "CDFSG_NMNIST_DIR")
+    for name in names:
         monkeypatch.setenv(name, "near")
     monkeypatch.setenv("CDFSG_MEDIAMILL", "surrogate")
     call("status")
-    for name in ("CDFSG_DATA_DIR", "CDFSG_CACHE_DIR", "CDFSG_NMNIST_DIR"):
-        assert os.environ[name] == str(tmp_path / "near")
+    assert {os.environ[name] for name in names} == {str(tmp_path / "near")}
     assert os.environ["CDFSG_MEDIAMILL"] == "surrogate"
 
 

@@ -69,20 +69,10 @@ def compute(job: Job) -> pd.DataFrame:
     given, lanes = _step_sizes(settings, protocol.tracking), len(settings)
     curves = [Curve(job.trace_points, steps, len(solver.epochs), lanes) for _ in job.seeds if job.trace_points]
     results = [
-        run(
-            solver,
-            problem,
-            views,
-            np.repeat(initial_point(job, solver, start), lanes, axis=0),
-            given,
-            job.batch_size,
-            order,
-            minibatches=protocol.minibatches,
-            share=protocol.share,
-            callback=curves[number] if curves else None,
-        )
+        run(solver, problem, views, np.repeat(initial_point(job, solver, start), lanes, axis=0), given, job.batch_size,
+            order, minibatches=protocol.minibatches, share=protocol.share, callback=curves[number] if curves else None)
         for number, (order, start) in enumerate(job.seeds)
-    ]
+    ]  # fmt: skip
     if curves:
         every = zip(*(curve.points() for curve in curves), strict=True)
         traced = [(runs[0][0], np.concatenate([X for _, X, _ in runs])) for runs in every]

@@ -49,16 +49,10 @@ def each(compute: Callable[..., R], tasks: Sequence[tuple[Job, Any]], workers: W
 
 @contextmanager
 def cluster(address: str | None, processes: int) -> Iterator[Workers]:
-    """The workers of the Dask cluster at `address`; without one, processes of this machine."""
+    """The workers of the Dask cluster at `address`, one thread each; without one, processes of this machine."""
     if address is None:
         yield processes
         return
-    with _connected(address) as client:
-        yield client
-
-
-def _connected(address: str) -> Any:
-    """A client of the cluster, which has a worker and none with several threads."""
     try:
         from distributed import Client
     except ImportError as error:
@@ -72,21 +66,19 @@ def _connected(address: str) -> Any:
             f"no Dask scheduler at {address!r} ({kind}); expected the address that dask scheduler prints when it "
             "starts, such as tcp://host:8786"
         )
-    client = Client(address, set_as_default=False)
     start = f"dask worker {address} --nthreads 1"
-    try:
-        client.wait_for_workers(1, timeout=_PATIENCE)
-        threads = {worker: count for worker, count in client.nthreads().items() if count > 1}
-    except OSError as error:
-        client.close()
-        raise ValueError(f"the Dask scheduler at {address} has no worker; start one by {start}") from error
-    if threads:
-        client.close()
-        raise ValueError(
-            f"Dask workers with several threads: {threads}; jobs that share a process share its BLAS threads, "
-            f"so start a process for each job by {start} --nworkers COUNT"
-        )
-    return client
+    with Client(address, set_as_default=False) as client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+            threads = {worker: count for worker, count in client.nthreads().items() if count > 1}
+        except OSError as error:
+            raise ValueError(f"the Dask scheduler at {address} has no worker; start one by {start}") from error
+        if threads:
+            raise ValueError(
+                f"Dask workers with several threads: {threads}; jobs that share a process share its BLAS threads, "
+                f"so start a process for each job by {start} --nworkers COUNT"
+            )
+        yield client
 
 
 async def _kind_at(address: str) -> str:

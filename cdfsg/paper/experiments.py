@@ -176,47 +176,28 @@ class Experiment:
                 yield replace(base, settings=others, variant="grid")
 
 
-def _of_paper(table: str, dataset: str, merit: str, measure: str) -> Experiment:
-    """One of the paper's result tables; they differ in the data, the merit and what they print."""
-    return Experiment(
-        table=table,
-        dataset=dataset,
-        merit=merit,
-        measure=measure,
-        batch_sizes=(20, 50, 100, 200),
-        ps=(5, 10),
+EXPERIMENTS = {
+    table: Experiment(
+        table, dataset, merit, measure, batch_sizes=(20, 50, 100, 200), ps=(5, 10), trace_batch_size=100,
         solvers=tuple(name for name in (*ENTRIES, *OTHERS) if measure in entry_of(name).measures),
-        trace_batch_size=100,
         betas=BETAS if dataset == "mnist" else (),
     )
-
-
-EXPERIMENTS: dict[str, Experiment] = {
-    experiment.table: experiment
-    for experiment in (
-        _of_paper("ta:pcctimemd", "mediamill", "identity", "pcc"),
-        _of_paper("ta:pcctimemn", "mnist", "identity", "pcc"),
-        _of_paper("ta:fvalnmni", "nmnist", "identity", "fval"),
-        _of_paper("ta:fvalmd", "mediamill", "huber", "fval"),
-        _of_paper("ta:fvalmn", "mnist", "huber", "fval"),
-        _of_paper("ta:fvalnmnh", "nmnist", "huber", "fval"),
+    for table, dataset, merit, measure in (
+        ("ta:pcctimemd", "mediamill", "identity", "pcc"),
+        ("ta:pcctimemn", "mnist", "identity", "pcc"),
+        ("ta:fvalnmni", "nmnist", "identity", "fval"),
+        ("ta:fvalmd", "mediamill", "huber", "fval"),
+        ("ta:fvalmn", "mnist", "huber", "fval"),
+        ("ta:fvalnmnh", "nmnist", "huber", "fval"),
     )
-}
-"""The paper's experiments, by the label of the table."""
+}  # fmt: skip
+"""The paper's experiments, by the label of the table; they differ in the data, the merit and what they print."""
 
 QUICK = Experiment(
-    table="",
-    dataset="digits",
-    merit="identity",
-    measure="pcc",
-    batch_sizes=(20, 100),
-    ps=(2, 4),
-    solvers=(*ENTRIES, *OTHERS),
-    trace_batch_size=20,
-    seeds=REPORTED_SEEDS[:3],
-    tuning_seeds=TUNING_SEEDS[:1],
+    table="", dataset="digits", merit="identity", measure="pcc", batch_sizes=(20, 100), ps=(2, 4),
+    solvers=(*ENTRIES, *OTHERS), trace_batch_size=20, seeds=REPORTED_SEEDS[:3], tuning_seeds=TUNING_SEEDS[:1],
     betas=(0.01, 0.1, 1.0),
-)
+)  # fmt: skip
 """The same pipeline in seconds on a small real data set that the paper does not have."""
 
 

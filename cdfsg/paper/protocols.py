@@ -148,24 +148,17 @@ class Entry:
 ENTRIES = {
     "CDFSG": Entry(GRID, ours=True),
     "CDFSG-Ada": Entry(GRID, ours=True),
-    "Landing": Entry(
-        LANDING_GRID,
-        {
-            "fixed": Given(LANDING_PUBLISHED),
-            "authors": Given(LANDING_PUBLISHED, scale=2.0),
-            "unit": Given(LANDING_PUBLISHED, scale=1.0),
-        },
-    ),
-    "RSG+": Entry(
-        RSG_PLUS_GRID,
-        {
-            "file": Given(RSG_PLUS_PUBLISHED, in_file_order=True),
-            "permuted": Given(RSG_PLUS_PUBLISHED),
-            "inverse": Given(RSG_PLUS_PUBLISHED, in_file_order=True, constants=(("singular", "stop"),)),
-        },
-        measures=("pcc",),
-    ),
-}
+    "Landing": Entry(LANDING_GRID, {
+        "fixed": Given(LANDING_PUBLISHED),
+        "authors": Given(LANDING_PUBLISHED, scale=2.0),
+        "unit": Given(LANDING_PUBLISHED, scale=1.0),
+    }),
+    "RSG+": Entry(RSG_PLUS_GRID, {
+        "file": Given(RSG_PLUS_PUBLISHED, in_file_order=True),
+        "permuted": Given(RSG_PLUS_PUBLISHED),
+        "inverse": Given(RSG_PLUS_PUBLISHED, in_file_order=True, constants=(("singular", "stop"),)),
+    }, measures=("pcc",)),
+}  # fmt: skip
 """The paper's solvers.
 
 Landing's "fixed" settings are eta and omega as its authors print them, whatever the scale of the data.  "authors" is

@@ -104,13 +104,8 @@ def rows_at(table: pd.DataFrame, place: Iterable[object]) -> pd.DataFrame:
 def stands(experiment: Experiment, cells: pd.DataFrame, runs: pd.DataFrame) -> Array:
     """Whether each cell is at given settings, or the one of its grid that the protocol's rule takes from the runs."""
     chosen = select(runs, experiment.protocol.rule)
-    return np.array(
-        [
-            cell.variant != "grid" or chosen.get((cell.batch_size, cell.p, cell.solver)) == settings_of(cell)
-            for cell in cells.itertuples()
-        ],
-        dtype=bool,
-    )
+    points = zip(cells["variant"], cells[ROW].itertuples(index=False, name=None), cells.itertuples(), strict=True)
+    return np.array([name != "grid" or chosen.get(at) == settings_of(cell) for name, at, cell in points], dtype=bool)
 
 
 def settings_of(cell: object) -> tuple[float, ...]:

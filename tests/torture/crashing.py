@@ -49,7 +49,7 @@ def redirect(folder: Path, experiment: str) -> None:
     cli.QUICK = archive.QUICK = folder / "quick"
     experiments.QUICK = EXPERIMENTS[experiment]
     cli._execute = lambda tasks, jobs: None
-    cli._COMMANDS["verdict"] = (lambda _: None), ""  # writes into the repository wherever records are
+    cli._COMMANDS["verdict"] = (lambda _: None), "", ""  # writes into the repository wherever records are
 
 
 def warm(experiment: str) -> None:

@@ -30,7 +30,7 @@ if room:
 def run(_):
     frame = run_jobs(QUICK.jobs()[:count], RUNS, processes)
     print(len(frame), repr(float(frame["pcc"].max())))
-cli._COMMANDS["status"] = run, ""
+cli._COMMANDS["status"] = run, "", ""
 sys.exit(cli.main(["status"]))
 """
 """The first blocks of `quick` as a command, so that its errors are told as those of every command.
@@ -225,7 +225,7 @@ def test_a_block_gives_the_same_numbers_wherever_it_runs(odd, tmp_path, expected
 @pytest.mark.torture
 def test_a_path_or_word_that_the_terminal_cannot_show_is_printed_otherwise(odd, tmp_path, scene):
     code = "import sys; from cdfsg import __main__ as cli; from cdfsg.files import ROOT\n" \
-           "cli._COMMANDS['status'] = (lambda _: print(ROOT, 'Fval\\u22c6', '\\u03b2')), ''\n" \
+           "cli._COMMANDS['status'] = (lambda _: print(ROOT, 'Fval\\u22c6', '\\u03b2')), '', ''\n" \
            "sys.exit(cli.main(['status']))"  # fmt: skip
     done = python("-c", code, root=odd, cwd="/", **SCENES[scene])
     assert done.returncode == 0 and "\\u22c6 \\u03b2" in done.stdout, done.stderr

@@ -109,12 +109,11 @@ def denominators(views: Views, covariance: Array) -> pd.DataFrame:
 def samples(views: Views) -> pd.DataFrame:
     """The first samples as stored: ``dataset, view, sample, values``."""
     shown = views.data[: SHOWN.get(views.name, 8)]
-    rows = [
-        (views.name, number, sample, " ".join(f"{value:.4g}" for value in row))
+    return pd.DataFrame(
+        {"dataset": views.name, "view": number, "sample": sample, "values": " ".join(map("{:.4g}".format, row))}
         for number, view in enumerate(views.slices, start=1)
         for sample, row in enumerate(shown[:, view])
-    ]
-    return pd.DataFrame(rows, columns=["dataset", "view", "sample", "values"])
+    )
 
 
 def tables(name: str) -> dict[str, pd.DataFrame]:

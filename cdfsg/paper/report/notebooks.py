@@ -9,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from PIL import Image, ImageChops
+
 from cdfsg.files import NOTEBOOKS, Damaged, unreadable_is_damaged, write_atomically
 from cdfsg.paper.experiments import Experiment
 
 if TYPE_CHECKING:  # they take two seconds to import
     from nbformat import NotebookNode
-    from PIL.Image import Image
 
 OF_EXPERIMENTS: dict[str, Callable[[Experiment], bool]] = {
     "30_penalty_robustness": lambda experiment: bool(experiment.betas),
@@ -120,8 +121,6 @@ def read(path: Path) -> "NotebookNode":
 
 def _settle_pictures(notebook: "NotebookNode", old: Path) -> None:
     """Store each picture with few colours, or keep that of the old notebook if it looks the same."""
-    from PIL.Image import Quantize
-
     before: list[NotebookNode] = []
     with suppress(FileNotFoundError, Damaged):
         before = _pictures(read(old))
@@ -131,7 +130,8 @@ def _settle_pictures(notebook: "NotebookNode", old: Path) -> None:
             out["image/png"] = before[number]["image/png"]
         else:
             buffer = io.BytesIO()
-            picture.convert("RGB").quantize(COLOURS, Quantize.MAXCOVERAGE, dither=0).save(buffer, "PNG", optimize=True)
+            few = picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=0)
+            few.save(buffer, "PNG", optimize=True)
             out["image/png"] = base64.b64encode(buffer.getvalue()).decode()
 
 
@@ -140,13 +140,9 @@ def _pictures(notebook: "NotebookNode") -> "list[NotebookNode]":
     return [out.data for out in outputs if "image/png" in out.get("data", {})]
 
 
-def _open(data: "NotebookNode") -> "Image":
-    from PIL import Image
-
+def _open(data: "NotebookNode") -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
 
 
-def _look_alike(one: "Image", other: "Image") -> bool:
-    from PIL import ImageChops
-
+def _look_alike(one: Image.Image, other: Image.Image) -> bool:
     return one.size == other.size and max(high for _, high in ImageChops.difference(one, other).getextrema()) <= ALIKE

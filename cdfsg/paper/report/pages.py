@@ -64,7 +64,7 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {
         "PAPER": PAPER, "QUANTITIES": HEADINGS, "SHORT": SHORT, "SIGNS": SIGNS, "VERDICTS": VERDICTS, "WORDS": WORDS,
         "anchor": anchor, "code_of": code_of, "counted": counted, "nan": np.nan, "TABLES": TABLES,
-        "table_name": table_name,
+        "table_name": table_name, "tolerance_of": tolerance_of,
     }  # fmt: skip
     return environment
 
@@ -112,11 +112,8 @@ def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
     links = {page.partition("-")[2]: f"[{name_of(judged[judged['table'] == table])}]({page}.md)"
              for table, page in pages.items()}  # fmt: skip
     tests = dict.fromkeys(asserted["claim"]) | {claim["id"]: claim for claim in claims.load_claims()}
-    heads = {"paper": "What the paper says", "ours": "What we ask"}
-    firsts = {claim: heads[who] for claim, who in zip(asserted["claim"], asserted["who"], strict=True)
-              if claim in asserted.drop_duplicates("who")["claim"].tolist()}  # fmt: skip
     return render("claims.md", claims=list(asserted.itertuples()), tests=tests, failures=_failures, links=links,
-                  firsts=firsts, words=lambda test: inspect.getdoc(claims.TESTS[test]))  # fmt: skip
+                  words=lambda test: inspect.getdoc(claims.TESTS[test]))  # fmt: skip
 
 
 def _failures(where_not: str) -> list[tuple[str, list[str]]]:
@@ -137,7 +134,6 @@ def table_page(part: pd.DataFrame, experiment: Experiment, runs: pd.DataFrame, s
     return render("paper_table.md", title=name_of(part), name=table_name(experiment.table), part=part, shown=shown,
                   bounds=tables.bounds(runs), cells=cells, main=main, rest=rest, total=total,
                   kinds={name.split("_")[0] for name in quantities}, tolerances=tolerance_table(quantities),
-                  allowed=_allowed(main),
                   experiment=experiment.name, curve=_curve(experiment.table),
                   behind=_behind(part, experiment, runs))  # fmt: skip
 
@@ -168,16 +164,6 @@ def _curve(table: str) -> dict[str, Any]:
     return {"misfits": list(misfits), "rank": misfits.index.get_loc(mine) + 1, "of": len(misfits),
             "used": misfits[mine], "best": misfits.iloc[0], "chosen": left_out["misfit"],
             "null": left_out["null_median"], "null_5": left_out["null_5"]}  # fmt: skip
-
-
-def _allowed(quantities: Iterable[str]) -> str:
-    """The tolerances of some quantities in words."""
-    words = []
-    for name in quantities:
-        entry = tolerance_of(name)
-        share = f" + {100 * entry.relative:g} % of the printed number" if entry.relative else ""
-        words.append(f"{entry.tolerance:g}{share} for {QUANTITIES[name]}")
-    return ", ".join(words)
 
 
 def tolerance_table(quantities: Iterable[str]) -> str:
@@ -249,9 +235,6 @@ def is_light(path: Path) -> bool:
 
 def torture_table() -> str:
     """What was tried to break the project, and what survived."""
-    path = RECORDS / "torture.csv"
-    if not path.exists():
-        return "*Nothing is on record: `make torture` has not been run.*"
-    table = checksums.read_csv(path, "make it anew with: make torture")
+    table = checksums.read_csv(RECORDS / "torture.csv", "make it anew with: make torture")
     table[["group", "case"]] = table["case"].str.split(": ", n=1, expand=True)
     return render("torture.html", cases=table)

@@ -4,7 +4,7 @@ A test looks at a `Source`, one table of the paper's numbers or of our runs, and
 """
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,125 +133,108 @@ def verdict_of(holds: int, of: int) -> str:
     return f"holds in {holds} of {of} cases" if holds else "does not hold"
 
 
-def more_accurate(claim: Claim, source: Source) -> list[Instance]:
+def more_accurate(claim: Claim, source: Source) -> Iterator[Instance]:
     """Accuracy above that of each competitor."""
-    return _compare(claim, source, "accuracy", 1)
+    yield from _compare(claim, source, "accuracy", 1)
 
 
-def more_feasible(claim: Claim, source: Source) -> list[Instance]:
+def more_feasible(claim: Claim, source: Source) -> Iterator[Instance]:
     """Fea below that of each competitor."""
-    return _compare(claim, source, "fea", -1)
+    yield from _compare(claim, source, "fea", -1)
 
 
-def post_processing_helps(claim: Claim, source: Source) -> list[Instance]:
+def post_processing_helps(claim: Claim, source: Source) -> Iterator[Instance]:
     """Fea* below Fea; with a `loss`, PCC* or Fval* no worse by more than that share too (PCC* is PCC).
 
     The interval is that of Fea* - Fea: it is clear against the claim only where Fea* is higher.
     """
-    found: list[Instance] = []
     for cell in _ours(source).itertuples():
         lower = cell.fea_post < cell.fea
         kept = "loss" not in claim or cell.value_post >= (1 - claim["loss"]) * cell.value
         apart = _paired(source, cell, cell.variant, cell.solver, cell.variant, "fea", "fea_post")
         clear = False if lower and not kept else _clear(apart)
-        found.append((source.place(cell, cell.solver), _both(bool(lower and kept), cell.fea), clear))
-    return found
+        yield source.place(cell, cell.solver), _both(bool(lower and kept), cell.fea), clear
 
 
-def time_at_most(claim: Claim, source: Source) -> list[Instance]:
+def time_at_most(claim: Claim, source: Source) -> Iterator[Instance]:
     """Time at most `factor` times that of the competitor."""
-    found: list[Instance] = []
     name, factor = claim["against"][0], claim["factor"]
     rivals = source.headline(name)
     for cell in _ours(source).itertuples():
         for rival in rows_at(rivals, (cell.batch_size, cell.p, name)).itertuples():
             apart = _paired(source, cell, rival.variant, rival.solver, cell.variant, "seconds", factor=factor)
             holds = _both(bool(cell.seconds <= factor * rival.seconds), cell.seconds, rival.seconds)
-            found.append((source.place(cell, f"{cell.solver} / {rival.solver}"), holds, _clear(apart)))
-    return found
+            yield source.place(cell, f"{cell.solver} / {rival.solver}"), holds, _clear(apart)
 
 
-def robust_to_batch_size(claim: Claim, source: Source) -> list[Instance]:
+def robust_to_batch_size(claim: Claim, source: Source) -> Iterator[Instance]:
     """At every batch size the accuracy is within the relative `loss` of the solver's best over all batch sizes."""
-    found: list[Instance] = []
     for (p, solver), group in _ours(source).groupby(["p", "solver"], sort=False):
         holds = group["accuracy"].min(skipna=False) >= (1 - claim["loss"]) * group["accuracy"].max()
-        found.append((f"{source.experiment.name}, p = {p}, {solver}", bool(holds), None))
-    return found
+        yield f"{source.experiment.name}, p = {p}, {solver}", bool(holds), None
 
 
-def fails_at_small_batches(claim: Claim, source: Source) -> list[Instance]:
+def fails_at_small_batches(claim: Claim, source: Source) -> Iterator[Instance]:
     """A run of the competitor diverges at the batch size, in the paper a dash."""
-    found: list[Instance] = []
     for name in claim["against"]:
         for cell in _named(source, name).itertuples():
             if cell.batch_size in claim["sizes"]:
-                found.append((source.place(cell, name), bool(np.isnan(cell.fea)), None))
-    return found
+                yield source.place(cell, name), bool(np.isnan(cell.fea)), None
 
 
-def worse_at_small_batches(claim: Claim, source: Source) -> list[Instance]:
+def worse_at_small_batches(claim: Claim, source: Source) -> Iterator[Instance]:
     """The competitor is less accurate at the batch size than at the largest, or diverges."""
-    found: list[Instance] = []
     for name in claim["against"]:
         for _, group in _named(source, name).groupby("p", sort=False):
             largest = group.loc[group["batch_size"].idxmax(), "accuracy"]
             for cell in group[group["batch_size"].isin(claim["sizes"])].itertuples():
                 worse = np.isfinite(largest) and not cell.accuracy >= largest
-                found.append((source.place(cell, name), bool(worse), None))
-    return found
+                yield source.place(cell, name), bool(worse), None
 
 
-def robust_to_beta(claim: Claim, source: Source) -> list[Instance]:
+def robust_to_beta(claim: Claim, source: Source) -> Iterator[Instance]:
     """Under every other penalty parameter no run diverges and the quality is within `loss` of that at the paper's."""
     if not source.experiment.betas:
-        return []
-    found: list[Instance] = []
+        return
     for solver, ends in tables.beta_ends(archive.more(source.experiment, "betas")).groupby("solver", sort=False):
         own = np.isclose(ends["beta"], BETA)
         reference = ends.loc[own, "quality"].iloc[0]
         for end in ends[~own].itertuples():
             alike = abs(end.quality - reference) <= claim["loss"] * abs(reference)
             place = f"{source.experiment.name}, {solver}, beta = {end.beta:g}"
-            found.append((place, bool(alike and end.n_diverged == 0), None))
-    return found
+            yield place, bool(alike and end.n_diverged == 0), None
 
 
-def reaches_sooner(claim: Claim, source: Source) -> list[Instance]:
+def reaches_sooner(claim: Claim, source: Source) -> Iterator[Instance]:
     """CDFSG-Ada reaches CDFSG's final median quality after fewer samples than CDFSG's whole pass."""
-    found: list[Instance] = []
     for p, medians in _curves(source, "quality").items():
         if set(medians) == set(OURS):
             plain, adaptive = medians["CDFSG"], medians["CDFSG-Ada"]
             reached = adaptive.index[adaptive >= plain.iloc[-1]]
             holds = len(reached) and reached[0] < plain.index[-1]
-            found.append((f"{source.experiment.name}, p = {p}", bool(holds), None))
-    return found
+            yield f"{source.experiment.name}, p = {p}", bool(holds), None
 
 
-def comes_near(claim: Claim, source: Source) -> list[Instance]:
+def comes_near(claim: Claim, source: Source) -> Iterator[Instance]:
     """From a start with a median Fea above `above`, the pass ends with one below `below`."""
-    return [
-        (f"{source.experiment.name}, p = {p}, {solver}",
-         bool(curve.iloc[0] > claim["above"] and curve.iloc[-1] < claim["below"]), None)
-        for p, medians in _curves(source, "fea").items() for solver, curve in medians.items()
-    ]  # fmt: skip
+    for p, medians in _curves(source, "fea").items():
+        for solver, curve in medians.items():
+            holds = curve.iloc[0] > claim["above"] and curve.iloc[-1] < claim["below"]
+            yield f"{source.experiment.name}, p = {p}, {solver}", bool(holds), None
 
 
-def keeps_p_by_p(claim: Claim, source: Source) -> list[Instance]:
+def keeps_p_by_p(claim: Claim, source: Source) -> Iterator[Instance]:
     """Kept from step to step are at most `tall` n-by-p and `small` p-by-p matrices, and no n-by-n one is ever made.
 
     The second is so where all that lives at once, but for the minibatch, is smaller than n-by-n.
     """
-    found: list[Instance] = []
     for row in cost.read_memory().itertuples():
         state = row.state <= claim["tall"] * row.n * row.p + claim["small"] * row.p**2
         holds = state and row.state + row.extra < row.n**2
-        found.append((f"{row.solver}, n = {row.n}, l = {row.batch_size}, p = {row.p}", bool(holds), None))
-    return found
+        yield f"{row.solver}, n = {row.n}, l = {row.batch_size}, p = {row.p}", bool(holds), None
 
 
-TESTS: dict[str, Callable[[Claim, Source], list[Instance]]] = {
+TESTS: dict[str, Callable[[Claim, Source], Iterator[Instance]]] = {
     test.__name__: test
     for test in (
         more_accurate, more_feasible, post_processing_helps, time_at_most, robust_to_batch_size, fails_at_small_batches,
@@ -274,8 +257,7 @@ def _named(source: Source, name: str) -> pd.DataFrame:
     return source.headline(solver) if found.empty and variant in entry_of(solver).given else found
 
 
-def _compare(claim: Claim, source: Source, quantity: str, sign: int) -> list[Instance]:
-    found: list[Instance] = []
+def _compare(claim: Claim, source: Source, quantity: str, sign: int) -> Iterator[Instance]:
     ours = _ours(source)
     if "ours" in claim:
         ours = source.cells[source.cells["solver"].isin(OURS) & (source.cells["variant"] == claim["ours"])]
@@ -286,8 +268,7 @@ def _compare(claim: Claim, source: Source, quantity: str, sign: int) -> list[Ins
                 mine, theirs = getattr(cell, quantity), getattr(rival, quantity)
                 holds = _both(bool(sign * (mine - theirs) > 0), mine, theirs)
                 apart = _paired(source, cell, rival.variant, rival.solver, cell.variant, quantity)
-                found.append((source.place(cell, f"{cell.solver} / {name}"), holds, _clear(apart)))
-    return found
+                yield source.place(cell, f"{cell.solver} / {name}"), holds, _clear(apart)
 
 
 def _both(holds: bool, *numbers: float) -> bool | None:
@@ -327,10 +308,10 @@ def _curves(source: Source, quantity: str) -> dict[int, dict[str, pd.Series]]:
     runs = archive.runs_of(source.experiment)
     traced = runs[(runs["role"] == "trace") & runs["solver"].isin(OURS)]
     medians = traced.groupby(["p", "solver", "samples"])[quantity].median()
-    return {
-        int(p): {str(solver): medians[p, solver] for solver in medians[p].index.get_level_values("solver").unique()}
-        for p in sorted(traced["p"].unique())
-    }
+    found: dict[int, dict[str, pd.Series]] = {}
+    for (p, solver), curve in medians.groupby(["p", "solver"]):
+        found.setdefault(int(p), {})[str(solver)] = curve.droplevel(["p", "solver"])
+    return found
 
 
 def _with_accuracy(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:

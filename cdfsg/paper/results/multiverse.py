@@ -133,11 +133,6 @@ def held_out(
     return Search(pd.DataFrame(rows), null, _sign_flip(np.array(gains)))
 
 
-def beats_first(screened: Search, confirmed: Search) -> bool:
-    """Whether a search meets the criterion of adoption: its null by the screening, its gain by the ten runs."""
-    return is_met(screened.level, confirmed.gain, confirmed.gain_level)
-
-
 def is_met(level: float, gain: float, gain_level: float) -> bool:
     """Whether the level of a search, its gain over the first protocol and that gain's level meet the criterion."""
     rule = criterion()

@@ -54,9 +54,8 @@ def test_a_trace_ends_where_the_engine_ends_with_the_metrics_and_the_h_of_that_p
     constraint = np.linalg.eigvalsh(metrics.constraint(K)[0])
     np.testing.assert_allclose(last.filter(regex="^exact_").to_numpy(float), constraint, rtol=ROUNDING)
     if result.tracker is not None:
-        np.testing.assert_allclose(
-            last.filter(regex="^Y_").to_numpy(float), np.linalg.eigvalsh(result.tracker[0]), rtol=ROUNDING
-        )
+        found = last.filter(regex="^Y_").to_numpy(float)
+        np.testing.assert_allclose(found, np.linalg.eigvalsh(result.tracker[0]), rtol=ROUNDING)
 
 
 def test_beta_and_mu_are_those_of_the_solver_and_of_h(views):
@@ -109,14 +108,13 @@ def test_a_run_that_is_stopped_has_all_its_points_before_the_stop(views):
         ({"start": -1.0}, "start must be a positive finite number, got -1"),
     ],
 )
-def test_what_cannot_be_run_is_refused_with_a_sentence(arguments, words):
+def test_what_cannot_be_run_or_drawn_is_refused_with_a_sentence(arguments, words, monkeypatch):
     with pytest.raises(ValueError, match=words):
         trace(**arguments)
-
-
-def test_data_of_three_views_are_refused_before_anything_is_run(monkeypatch):
-    views = make_views(100, (3, 3, 3), [0.5], seed=1)
-    monkeypatch.setattr(explore.compute, "views_of", lambda _: views)
+    for count in (0, 7):
+        with pytest.raises(ValueError, match=f"1 to 6, one per colour, got {count}"):
+            explore.draw(dict.fromkeys(map(str, range(count))))
+    monkeypatch.setattr(explore.compute, "views_of", lambda _: make_views(100, (3, 3, 3), [0.5], seed=1))
     with pytest.raises(ValueError, match="dataset 'three' has 3 views, but PCC needs two"):
         trace("three")
 
@@ -166,12 +164,6 @@ def test_a_run_as_code_of_the_suite_is_a_job_with_the_end_of_the_trace(arguments
     assert names["found"]["pcc"].item() == pytest.approx(last["pcc"], rel=1e-3)  # in single precision
     with pytest.raises(ValueError, match=r"initial point itself, got start=2; set it to 1"):
         explore.as_code(**asked, start=2)
-
-
-def test_traces_without_a_colour_each_are_refused():
-    for count in (0, 7):
-        with pytest.raises(ValueError, match=f"1 to 6, one per colour, got {count}"):
-            explore.draw(dict.fromkeys(map(str, range(count))))
 
 
 def test_settings_of_a_solver_that_nobody_tuned_are_a_tenth(monkeypatch):

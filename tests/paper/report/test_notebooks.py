@@ -79,7 +79,7 @@ def test_a_parameter_that_a_notebook_does_not_have_is_refused_also_by_plain_pape
 
 @pytest.mark.parametrize("name", notebooks.OF_EXPERIMENTS)
 def test_a_notebook_with_parameters_checks_them_first(name):
-    (cells,) = [notebook.cells for notebook in [notebooks.read(NOTEBOOKS / f"{name}.ipynb")]]
+    cells = notebooks.read(NOTEBOOKS / f"{name}.ipynb").cells
     (place,) = [k for k, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", [])]
     first, second, *_ = cells[place + 1].source.splitlines()
     assert first == 'require_parameters(globals(), "dataset", "merit", "profile")'
@@ -102,9 +102,7 @@ def test_scrubbing_keeps_sources_tags_and_results(folder):
     assert [dict(cell.metadata) for cell in clean.cells] == [{}, {"tags": ["parameters"]}, {}]
     assert [out.output_type for out in clean.cells[2].outputs] == ["stream", "execute_result"]
     assert list(clean.metadata) == ["kernelspec", "language_info"] and clean.cells[0].id == "cell-0"
-
-
-def test_printed_text_is_stored_in_one_piece_wherever_the_kernel_cut_it():
+    # Printed text is stored in one piece wherever the kernel cut it.
     outputs = [nbformat.v4.new_output("stream", name="stdout", text=text) for text in ("one", "\n", "two\n")]
     outputs.insert(2, nbformat.v4.new_output("stream", name="stderr", text="noise"))
     outputs.append(nbformat.v4.new_output("display_data", data={"text/plain": "picture"}))

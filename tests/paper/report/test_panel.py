@@ -26,8 +26,9 @@ def runs(monkeypatch):
     return asked
 
 
-def test_moving_a_slider_draws_once_with_its_value(runs):
+def test_moving_a_slider_draws_once_with_its_value_into_the_figure_that_is_there(runs, monkeypatch):
     panel = Panel()
+    monkeypatch.setattr(explore, "panels", mock.Mock(side_effect=AssertionError("a new figure")))
     before, words = bytes(panel.picture.value), panel.words.value
     assert before.startswith(PNG) and "PCC 0.9" in words and len(runs) == 1
     panel.controls["beta"].value = 2.0
@@ -60,7 +61,7 @@ def test_the_sliders_of_settings_are_those_of_the_chosen_solver(runs):
         assert ("another constraint" in panel.words.value) == (not SOLVERS[name].joint_constraint)
 
 
-def test_what_a_solver_refuses_is_a_sentence_in_place_of_the_picture(runs):
+def test_what_a_solver_refuses_and_data_that_cannot_be_had_are_a_sentence_in_place_of_the_picture(runs, monkeypatch):
     panel = Panel()
     panel.controls["solver"].value = "RSG+"
     panel.controls["p"].value = 3
@@ -69,14 +70,11 @@ def test_what_a_solver_refuses_is_a_sentence_in_place_of_the_picture(runs):
     assert "PCC" in panel.words.value and panel.picture.layout.visibility == "visible"
     panel.controls["merit"].value = "huber"
     assert "RSG+ is a method for the identity merit" in panel.words.value
-
-
-@pytest.mark.parametrize("error", [DownloadError("no <network>"), OSError("no <network>")])
-def test_data_that_cannot_be_had_are_a_sentence_too(runs, monkeypatch, error):
-    panel = Panel()
-    monkeypatch.setattr(explore, "trace", mock.Mock(side_effect=error))
-    panel.controls["dataset"].value = "mnist"
-    assert "no &lt;network&gt;" in panel.words.value
+    for kind, dataset in ((DownloadError, "mnist"), (OSError, "digits")):
+        monkeypatch.setattr(explore, "trace", mock.Mock(side_effect=kind("no <network>")))
+        panel.words.value = ""
+        panel.controls["dataset"].value = dataset
+        assert "no &lt;network&gt;" in panel.words.value
 
 
 def test_reset_puts_every_control_back_and_draws_once(runs):
@@ -100,14 +98,6 @@ def test_moves_that_come_together_in_a_kernel_are_one_run(runs):
     panel = Panel()
     asyncio.run(move())
     assert len(runs) == 2 and runs[-1]["beta"] == 0.4
-
-
-def test_a_redraw_uses_the_figure_that_is_there(runs, monkeypatch):
-    panel = Panel()
-    monkeypatch.setattr(explore, "panels", mock.Mock(side_effect=AssertionError("a new figure")))
-    before = bytes(panel.picture.value)
-    panel.controls["beta"].value = 2.0
-    assert bytes(panel.picture.value) != before
 
 
 def test_a_run_is_kept_beside_others_until_it_is_forgotten(runs, monkeypatch):

@@ -47,6 +47,10 @@ def page(built):
     return lambda name: next(soup for path, soup in built.items() if path.as_posix().endswith(f"/report/{name}.html"))
 
 
+def root_of(built):
+    return next(path.parent for path in built if path.name == "claims.html")
+
+
 def loaded_by(soup):
     """Addresses that a browser fetches by itself when it shows a page."""
     for tag in soup.select("script[src], img[src], iframe[src], source[src], object[data], link[href]"):
@@ -57,8 +61,7 @@ def test_no_page_loads_anything_from_the_network(built):
     outside = {(path.name, address) for path, soup in built.items() for address in loaded_by(soup)
                if urlsplit(address).netloc}  # fmt: skip
     assert not outside
-    (root,) = {path.parent for path in built if path.name == "claims.html"}
-    for style in root.rglob("*.css"):
+    for style in root_of(built).rglob("*.css"):
         assert not re.search(r"(url\(|@import)[\s\"']*(https?:)?//", style.read_text(encoding="utf-8")), style
 
 
@@ -81,14 +84,8 @@ def test_formulas_are_drawn_by_a_file_of_the_site(built, page):
     soup = page("notebooks/00_start")
     assert r"\min_X" in soup.select_one(".math").text
     (script,) = [tag["src"] for tag in soup.select("script[src]") if "mathjax" in tag["src"]]
-    (root,) = {path.parent for path in built if path.name == "claims.html"}
-    text = (root / "notebooks" / urlsplit(script).path).read_text(encoding="utf-8")
+    text = (root_of(built) / "notebooks" / urlsplit(script).path).read_text(encoding="utf-8")
     assert re.search(r'VERSION="3\.\d+\.\d+"|version:"3\.\d+\.\d+"', text, re.IGNORECASE)
-
-
-def test_a_page_is_added_by_putting_a_file_into_the_folder_of_pages(page):
-    menu = page("index").select_one(".sidebar-tree")
-    assert menu.find("a", href=f"{ADDED}.html").text == "An added page"
 
 
 def test_every_table_of_the_paper_has_a_page_with_each_printed_number_beside_ours(page, judged):
@@ -148,13 +145,10 @@ def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erra
     shown = [(says.text, known.text, verdict.text) for _, _, says, known, _, verdict in cells]
     assert sorted(shown) == sorted((r.says, r.known_by, f"{site.SIGNS[r.verdict][0]} {r.verdict}") for r in rows)
     assert all(str(entry.proof or entry.counterexample()) in soup.text for entry in statements.errata())
-
-
-def test_the_page_on_the_theory_shows_at_first_what_does_not_hold_as_printed(page):
-    soup = page("pages/theory")
+    # It shows at first what does not hold as printed.
     first = [row for row in soup.select("article table.numbers tbody tr") if not row.find_parent("details")]
-    wanted = [row for row in statements.recorded().values() if row.source == "printed" and row.verdict != "holds"]
-    assert [row.select("td")[2].text for row in first] == [row.says for row in wanted] != []
+    wanted = [row.says for row in rows if row.source == "printed" and row.verdict != "holds"]
+    assert [row.select("td")[2].text for row in first] == wanted != []
     typos = [entry.place for entry in statements.errata() if entry.severity == "typo"]
     heads = [head.text for head in soup.select("h3")]
     assert typos and not any(place in head for place in typos for head in heads)
@@ -182,11 +176,6 @@ def test_the_front_page_leads_from_every_claim_to_where_it_is_shown(page):
         assert all(place.partition(", ")[2] in section.text for place in row.where_not.split("; "))
 
 
-def test_the_contact_sheet_shows_every_figure_and_leads_to_its_place(page):
-    shown = {a["href"]: a.img["src"].rpartition("/")[2] for a in page("contact").select(".contact a")}
-    assert shown == {f"figures.html#figure-{name}": f"{name}.svg" for name in pages.figure_names()}
-
-
 def test_every_notebook_is_a_page_that_the_list_of_notebooks_names(page):
     names = [path.relative_to(NOTEBOOKS.parent).with_suffix("") for path in sorted(NOTEBOOKS.rglob("[!.]*.ipynb"))]
     links = {a["href"] for a in page("notebooks").select("article a[href]")}
@@ -208,6 +197,9 @@ def test_every_public_function_and_class_is_described_on_the_reference_page_of_i
                 described = inspect.isfunction(thing) or inspect.isclass(thing)
                 if described and thing.__module__ == module.__name__ and thing.__name__[0] != "_" and thing.__doc__:
                     assert soup.find(id=f"{module.__name__}.{thing.__name__}"), thing
+    names = [link.text for link in front.select("article td:first-child a")]
+    wanted = [f"cdfsg.{name}" for name in ("estimator", "problems", "solvers", "theory")]
+    assert names[0] == wanted[0] and [name for name in names if name in wanted] == wanted
 
 
 def test_every_line_of_both_algorithms_has_its_code_and_leads_to_the_whole_source(page):
@@ -217,24 +209,15 @@ def test_every_line_of_both_algorithms_has_its_code_and_leads_to_the_whole_sourc
     source = Path(cdfsg.solvers.cdfsg.__file__).read_text(encoding="utf-8")
     for line in soup.select(".algorithm-line"):
         assert line.select(".code pre") and all(link["href"] for link in line.select(".code a")), line.text
-    labels = {label for line in soup.select(".said small") for label in [line.text]}
-    assert labels == set(re.findall(r"\(eq:update\w+\)", source))
+    assert {mark.text for mark in soup.select(".said small")} == set(re.findall(r"\(eq:update\w+\)", source))
     code = page("_modules/cdfsg/solvers/cdfsg").text
     assert all(text in code for text in ("state.C - C_old", "self.eta2 * V", "X -= state.alpha * D"))
-
-
-def test_a_mark_shows_the_lines_that_have_it_and_a_function_whose_docstring_has_it():
+    # A mark shows the lines that have it, and a function whose docstring has it.
     (step, line, call), (track, _, body) = pages.code_of("(eq:updatey)")
     assert step.endswith("CDFSG.step") and call.startswith("track(state") and track.endswith("cdfsg.track")
     assert body == "state.Y = state.Y - state.b * (state.Y - C_old) + (state.C - C_old)"
-    assert Path(cdfsg.solvers.cdfsg.__file__).read_text(encoding="utf-8").splitlines()[line - 1].strip() == call
+    assert source.splitlines()[line - 1].strip() == call
     assert pages.code_of("(eq:nowhere)") == []
-
-
-def test_the_reference_begins_with_the_estimator_the_problems_the_solvers_and_the_theory(page):
-    names = [link.text for link in page("reference").select("article td:first-child a")]
-    wanted = [f"cdfsg.{name}" for name in ("estimator", "problems", "solvers", "theory")]
-    assert names[0] == wanted[0] and [name for name in names if name in wanted] == wanted
 
 
 def test_cost_and_speed_begin_with_their_conclusion_and_hide_their_code(page):
@@ -244,8 +227,9 @@ def test_cost_and_speed_begin_with_their_conclusion_and_hide_their_code(page):
         assert not [cell for cell in soup.select(".cell_input") if not cell.find_parent("details")]
 
 
-def test_the_front_page_has_a_description_an_icon_and_a_picture_for_links_and_leads_to_the_paper(built, page):
-    soup, (root,) = page("index"), {path.parent for path in built if path.name == "claims.html"}
+def test_the_front_page_has_a_description_an_icon_and_a_picture_and_leads_to_the_paper_and_an_added_page(built, page):
+    soup, root = page("index"), root_of(built)
+    assert soup.select_one(".sidebar-tree").find("a", href=f"{ADDED}.html").text == "An added page"
     assert len(soup.find("meta", attrs={"name": "description"})["content"]) > 50
     assert (root / soup.find("meta", property="og:image")["content"]).read_bytes().startswith(b"\x89PNG")
     assert (root / urlsplit(soup.find("link", rel="icon")["href"]).path).is_file() and soup.find("a", href=pages.PAPER)
@@ -266,21 +250,19 @@ def test_every_picture_says_what_is_seen(built):
     assert not silent
 
 
-def test_every_figure_is_shown_with_its_caption_and_its_numbers(page):
+def test_every_figure_is_shown_with_its_caption_and_its_numbers_and_small_on_the_contact_sheet(page):
     figures = page("figures").select("figure")
     assert all(figure.figcaption.text.strip()[:40] in figure.img["alt"] for figure in figures)
     names = [Path(figure.img["src"]).stem for figure in figures]
     assert sorted(names) == sorted(pages.figure_names()) and names[:2] == ["identity-line", "claims"]
     assert all(figure.select_one("figcaption a[href$='.csv']") for figure in figures)
+    shown = {a["href"]: a.img["src"].rpartition("/")[2] for a in page("contact").select(".contact a")}
+    assert shown == {f"figures.html#figure-{name}": f"{name}.svg" for name in pages.figure_names()}
 
 
-def test_no_caption_is_without_a_figure():
+def test_no_caption_is_without_a_figure_and_a_figure_without_a_caption_is_refused_by_name():
     captions = pages.load_captions()
-    used = {pages.caption_of(name, {key: key for key in captions}) for name in pages.figure_names()}
-    assert used == set(captions)
-
-
-def test_a_figure_without_a_caption_is_refused_by_name():
+    assert {pages.caption_of(name, {key: key for key in captions}) for name in pages.figure_names()} == set(captions)
     with pytest.raises(ValueError, match=r"'mnist-new' has no caption; add one to .*captions\.toml"):
         pages.caption_of("mnist-new", {"ew": "no whole word", "curves": "another"})
     assert pages.caption_of("a-beta-ends", {"ends": "short", "beta-ends": "long"}) == "long"

@@ -46,7 +46,7 @@ def failing(instances):
 
 
 def shown_by(name, claim, runs):
-    return claims.TESTS[name](claim, measured(EXPERIMENT, runs))
+    return list(claims.TESTS[name](claim, measured(EXPERIMENT, runs)))
 
 
 @pytest.mark.parametrize("test, quantity, value", [("more_accurate", "pcc", 0.4), ("more_feasible", "fea", 0.6)])
@@ -165,9 +165,9 @@ def test_the_verdict_on_a_claim_follows_from_counting(holds, of, words):
 def test_a_claim_is_counted_in_the_papers_printed_numbers_by_the_same_test():
     """The paper prints a Fea* below Fea in each of its rows, and dashes for Landing at l = 20 and 50."""
     source = printed(EXPERIMENT)
-    found = claims.post_processing_helps({}, source)
+    found = list(claims.post_processing_helps({}, source))
     assert len(found) == 16 and not failing(found) and {clear for *_, clear in found} == {None}
-    dashes = claims.fails_at_small_batches({**AGAINST, "sizes": [20, 50]}, source)
+    dashes = list(claims.fails_at_small_batches({**AGAINST, "sizes": [20, 50]}, source))
     assert len(dashes) == 4 and not failing(dashes)
     row = source.headline("CDFSG").set_index(["batch_size", "p"]).loc[(100, 10)]
     assert (row["accuracy"], row["fea"]) == (0.93, 0.2)
