@@ -22,6 +22,8 @@ from tests.paper.fakes import TINY
 # Cells that the paper's table has, on data that take no time.
 SMALL = replace(TINY, table="ta:pcctimemn", ps=(5, 10), solvers=("CDFSG", "RSG+"))
 GIVEN = len(SMALL.jobs())
+BEFOREHAND = re.compile(r"cdfsg: \w+, on two cores: .*minute.* go(es)? to /")
+"""How long a command takes and where its results go."""
 
 
 @pytest.fixture(autouse=True)
@@ -136,16 +138,19 @@ def test_the_status_fetches_and_makes_nothing_and_names_the_data_that_are_not_he
         load("mnist")
 
 
-def test_a_verdict_without_records_says_how_to_make_them(call, folders):
+def test_a_verdict_without_records_says_how_to_make_them_and_removes_what_a_killed_command_left(call, folders):
+    left = folders / "runs" / "0123456789abcdef.csvxyz.cdfsg.tmp"
+    left.parent.mkdir()
+    left.write_text("dataset,")
     status, out, err = call("verdict")
     assert status == 1 and out == "" and "make reproduce" in err
-    assert not {"records", "runs", "quick"} & set(os.listdir(folders))
+    assert not {"records", "quick"} & set(os.listdir(folders)) and not left.exists()
 
 
 def test_the_verdict_on_a_run_is_a_summary_a_report_and_a_file_with_every_number(call, folders, searched):
     call("run", "--jobs", "1")
-    status, out, _ = call("verdict")
-    assert status == 0 and "Table 4: 48 independent numbers of CDFSG and CDFSG-Ada: " in out
+    status, out, err = call("verdict")
+    assert BEFOREHAND.match(err) and status == 0 and "Table 4: 48 independent numbers of CDFSG and CDFSG-Ada: " in out
     path = folders / "records" / "verdicts.csv"
     assert f"Every number: {path};" in out and len(pd.read_csv(path)) == 192
     readme = (folders / "root" / "README.md").read_text()
@@ -159,8 +164,8 @@ def test_the_verdict_on_a_run_is_a_summary_a_report_and_a_file_with_every_number
 @pytest.mark.parametrize("won, words", [(True, "meets"), (False, "does not meet")])
 def test_the_multiverse_says_whether_its_search_meets_the_criterion(call, monkeypatch, won, words):
     monkeypatch.setattr(cli.multiverse, "tour", mock.Mock(return_value=won))
-    status, out, _ = call("multiverse", "--jobs", "1")
-    assert status == 0 and f"The search {words} the criterion" in out
+    status, out, err = call("multiverse", "--jobs", "1")
+    assert status == 0 and f"The search {words} the criterion" in out and BEFOREHAND.match(err)
     assert cli.multiverse.tour.call_args.args[0] == [SMALL]
 
 
@@ -172,26 +177,12 @@ def test_two_commands_that_write_exclude_each_other(call, folders, command):
     assert f"cdfsg {command} would write the same files; wait until it is done" in err
 
 
-@pytest.mark.parametrize("command", ["verdict", "quick", "multiverse"])
-def test_a_command_says_beforehand_how_long_it_takes_and_where_its_results_go(call, executed, command, monkeypatch):
-    monkeypatch.setattr(cli.multiverse, "tour", mock.Mock(return_value=False))
-    _, _, err = call(command)
-    assert re.match(rf"cdfsg: {command}, on two cores: .*minute.* go(es)? to /", err)
-
-
-def test_a_command_first_removes_what_a_killed_one_left(call, folders):
-    (folders / "runs").mkdir()
-    left = folders / "runs" / "0123456789abcdef.csvxyz.cdfsg.tmp"
-    left.write_text("dataset,")
-    call("verdict")
-    assert not left.exists()
-
-
 def test_the_quick_run_leaves_its_records_and_its_notebook_beside_the_papers(call, folders, executed):
-    status, out, _ = call("quick", "--jobs", "1")
+    status, out, err = call("quick", "--jobs", "1")
     target = folders / "quick" / "40_gcca.ipynb"
     parameters = {"dataset": "digits", "merit": "identity", "profile": "quick"}
     assert status == 0 and executed == [("40_gcca", parameters, target)] and str(target.parent) in out
+    assert BEFOREHAND.match(err)
     assert (folders / "quick" / "records" / "digits-identity.csv").exists() and not (folders / "records").exists()
 
 

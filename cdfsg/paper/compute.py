@@ -38,16 +38,16 @@ def views_of(dataset: str, centred: bool = True, scale: float = 1.0) -> Views:
 @lru_cache(maxsize=4)
 def covariance_of(dataset: str, centred: bool = True) -> Array:
     """The exact second moment of a data set, kept on disk: with thousands of columns it takes half a minute."""
-    return _kept("covariance", views_of(dataset, centred), lambda views: views.covariance)
+    views = views_of(dataset, centred)
+    return _kept("covariance", views, lambda: views.covariance)
 
 
 @lru_cache(maxsize=4)
 def eigenvalues_of(dataset: str, centred: bool = True) -> Array:
     """Generalised eigenvalues of a data set, kept on disk: with two views they are its canonical correlations."""
+    views = views_of(dataset, centred)
     return _kept(
-        "eigenvalues",
-        views_of(dataset, centred),
-        lambda views: metrics.generalised_eigenvalues(covariance_of(dataset, centred), views.sizes),
+        "eigenvalues", views, lambda: metrics.generalised_eigenvalues(covariance_of(dataset, centred), views.sizes)
     )
 
 
@@ -243,6 +243,6 @@ def data_key(views: Views) -> str:
     return repr((views.provenance.checksum, views.sizes, views.scale, views.centred))
 
 
-def _kept(what: str, views: Views, make: Callable[[Views], Array]) -> Array:
+def _kept(what: str, views: Views, make: Callable[[], Array]) -> Array:
     key = hashlib.sha256(f"{data_key(views)} {NUMERICS}".encode()).hexdigest()[:16]
-    return kept_array(KEPT / f"{views.name}-{what}-{key}.npy", lambda: make(views))
+    return kept_array(KEPT / f"{views.name}-{what}-{key}.npy", make)

@@ -5,22 +5,8 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from cdfsg.paper.protocols import (
-    ADOPTED,
-    BETA,
-    BETA_POINTS,
-    BETAS,
-    ENTRIES,
-    OTHERS,
-    OURS,
-    REPORTED_SEEDS,
-    TRACE_POINTS,
-    TUNING_SEEDS,
-    Protocol,
-    Seeds,
-    Setting,
-    entry_of,
-)
+from cdfsg.paper import protocols as choices
+from cdfsg.paper.protocols import ADOPTED, BETA, ENTRIES, OTHERS, OURS, Protocol, Seeds, Setting, entry_of
 from cdfsg.solvers import SOLVERS
 
 
@@ -96,8 +82,8 @@ TABLE = (
     Stage("reported", "selected"),
     Stage("reported", "near", solvers=OURS),
     Stage("reported", "selected", "half", (("share", 0.5),), solvers=OURS),
-    Stage("trace", "given", panel=True, trace_points=TRACE_POINTS),
-    Stage("trace", "selected", panel=True, trace_points=TRACE_POINTS),
+    Stage("trace", "given", panel=True, trace_points=choices.TRACE_POINTS),
+    Stage("trace", "selected", panel=True, trace_points=choices.TRACE_POINTS),
 )
 """The stages behind every table and its panels.  Our algorithms read two minibatches a step: after "half" a pass they
 have seen N samples, as many as Landing after a whole one."""
@@ -116,8 +102,8 @@ class Experiment:
     solvers: tuple[str, ...]
     trace_batch_size: int  # that of the figure panels
     protocol: Protocol = ADOPTED
-    seeds: tuple[Seeds, ...] = REPORTED_SEEDS
-    tuning_seeds: tuple[Seeds, ...] = TUNING_SEEDS
+    seeds: tuple[Seeds, ...] = choices.REPORTED_SEEDS
+    tuning_seeds: tuple[Seeds, ...] = choices.TUNING_SEEDS
     betas: tuple[float, ...] = ()  # penalty parameters of the robustness panels
 
     @property
@@ -132,7 +118,7 @@ class Experiment:
 
     def stages(self, part: str = "") -> tuple[Stage, ...]:
         """The plan of one of `parts`."""
-        panel = Stage("trace", "selected", solvers=OURS, panel=True, smallest_p=True, trace_points=BETA_POINTS)
+        panel = Stage("trace", "selected", solvers=OURS, panel=True, smallest_p=True, trace_points=choices.BETA_POINTS)
         betas = (replace(panel, changes=(("beta", beta),)) for beta in self.betas)
         return tuple(betas) if part == "betas" else TABLE
 
@@ -180,7 +166,7 @@ EXPERIMENTS = {
     table: Experiment(
         table, dataset, merit, measure, batch_sizes=(20, 50, 100, 200), ps=(5, 10), trace_batch_size=100,
         solvers=tuple(name for name in (*ENTRIES, *OTHERS) if measure in entry_of(name).measures),
-        betas=BETAS if dataset == "mnist" else (),
+        betas=choices.BETAS if dataset == "mnist" else (),
     )
     for table, dataset, merit, measure in (
         ("ta:pcctimemd", "mediamill", "identity", "pcc"),
@@ -195,8 +181,8 @@ EXPERIMENTS = {
 
 QUICK = Experiment(
     table="", dataset="digits", merit="identity", measure="pcc", batch_sizes=(20, 100), ps=(2, 4),
-    solvers=(*ENTRIES, *OTHERS), trace_batch_size=20, seeds=REPORTED_SEEDS[:3], tuning_seeds=TUNING_SEEDS[:1],
-    betas=(0.01, 0.1, 1.0),
+    solvers=(*ENTRIES, *OTHERS), trace_batch_size=20, seeds=choices.REPORTED_SEEDS[:3],
+    tuning_seeds=choices.TUNING_SEEDS[:1], betas=(0.01, 0.1, 1.0),
 )  # fmt: skip
 """The same pipeline in seconds on a small real data set that the paper does not have."""
 

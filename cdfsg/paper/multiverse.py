@@ -14,23 +14,11 @@ import pandas as pd
 
 from cdfsg import checksums
 from cdfsg.files import say
+from cdfsg.paper import protocols as choices
 from cdfsg.paper.compute import key_of
 from cdfsg.paper.distribute import Workers
 from cdfsg.paper.experiments import Experiment, Job
-from cdfsg.paper.protocols import (
-    FIRST,
-    MU,
-    OURS,
-    PAIRS,
-    REPORTED_SEEDS,
-    STARTS,
-    TRACKING,
-    TUNING_SEEDS,
-    Protocol,
-    Seeds,
-    Setting,
-    entry_of,
-)
+from cdfsg.paper.protocols import FIRST, MU, OURS, Protocol, Seeds, Setting, entry_of
 from cdfsg.paper.results import multiverse as scoring
 from cdfsg.paper.results.reported import printed_rows
 from cdfsg.paper.run import run_jobs
@@ -38,7 +26,7 @@ from cdfsg.paper.select import ROW, RULES, select, settings_of, summarise
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.engine import MINIBATCHES
 
-SCREENING_SEEDS = TUNING_SEEDS[:2]
+SCREENING_SEEDS = choices.TUNING_SEEDS[:2]
 CONFIRMED = 10
 """How many protocols with a rule get ten runs at each selected point: the first, those chosen in a fold, the best.
 
@@ -56,17 +44,17 @@ def scales(factor: float, nmnist: float) -> dict[str, Any]:
 
 
 SCALES = (scales(1, 1), scales(1, 0.5), scales(2, 1), scales(2, 0.5))
-CORE = (tuple({"start": start} for start in STARTS), SCALES, HUBER)
+CORE = (tuple({"start": start} for start in choices.STARTS), SCALES, HUBER)
 """Choices that are crossed: what an earlier search found to matter most."""
 
 SINGLE: tuple[dict[str, Any], ...] = (
     *({"minibatches": value} for value in MINIBATCHES[1:]),
     {"share": 0.5},
-    *({"tracking": value} for value in TRACKING[1:]),
+    *({"tracking": value} for value in choices.TRACKING[1:]),
     {"centred": False},
     *({"constants": (("epsilon", value),)} for value in (1e-4, 1e-2)),
     *({"constants": (("eta2", value),)} for value in (0.9, 0.99)),
-    {"pairs": PAIRS[2]},
+    {"pairs": choices.PAIRS[2]},
 )
 """Choices that are changed one at a time, from each of `ANCHORS`."""
 
@@ -151,7 +139,7 @@ def confirm(
     parts = []
     for experiment in experiments:
         selected = select(run_jobs(jobs(experiment, protocol, SCREENING_SEEDS), folder, workers), rule)
-        runs = run_jobs(jobs(experiment, protocol, REPORTED_SEEDS, selected), folder, workers)
+        runs = run_jobs(jobs(experiment, protocol, choices.REPORTED_SEEDS, selected), folder, workers)
         parts.append(at_points(experiment, runs, selected).assign(table=experiment.table))
     return pd.concat(parts)
 

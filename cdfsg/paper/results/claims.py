@@ -151,7 +151,7 @@ def post_processing_helps(claim: Claim, source: Source) -> Iterator[Instance]:
     for cell in _ours(source).itertuples():
         lower = cell.fea_post < cell.fea
         kept = "loss" not in claim or cell.value_post >= (1 - claim["loss"]) * cell.value
-        apart = _paired(source, cell, cell.variant, cell.solver, cell.variant, "fea", "fea_post")
+        apart = _paired(source, cell, cell, "fea", "fea_post")
         clear = False if lower and not kept else _clear(apart)
         yield source.place(cell, cell.solver), _both(bool(lower and kept), cell.fea), clear
 
@@ -162,7 +162,7 @@ def time_at_most(claim: Claim, source: Source) -> Iterator[Instance]:
     rivals = source.headline(name)
     for cell in _ours(source).itertuples():
         for rival in rows_at(rivals, (cell.batch_size, cell.p, name)).itertuples():
-            apart = _paired(source, cell, rival.variant, rival.solver, cell.variant, "seconds", factor=factor)
+            apart = _paired(source, cell, rival, "seconds", factor=factor)
             holds = _both(bool(cell.seconds <= factor * rival.seconds), cell.seconds, rival.seconds)
             yield source.place(cell, f"{cell.solver} / {rival.solver}"), holds, _clear(apart)
 
@@ -267,7 +267,7 @@ def _compare(claim: Claim, source: Source, quantity: str, sign: int) -> Iterator
             for rival in rows_at(rivals, (cell.batch_size, cell.p, name.split(" ")[0])).itertuples():
                 mine, theirs = getattr(cell, quantity), getattr(rival, quantity)
                 holds = _both(bool(sign * (mine - theirs) > 0), mine, theirs)
-                apart = _paired(source, cell, rival.variant, rival.solver, cell.variant, quantity)
+                apart = _paired(source, cell, rival, quantity)
                 yield source.place(cell, f"{cell.solver} / {name}"), holds, _clear(apart)
 
 
@@ -277,18 +277,15 @@ def _both(holds: bool, *numbers: float) -> bool | None:
 
 
 def _paired(
-    source: Source, cell: Any, variant: str, solver: str, own: str, quantity: str, other: str = "", factor: float = 1.0
+    source: Source, cell: Any, rival: Any, quantity: str, other: str = "", factor: float = 1.0
 ) -> pd.Series | None:
     """Differences run by run, ours minus `factor` times theirs: two solvers' runs k share start and order."""
     if source.runs is None:
         return None
     here = source.runs[(source.runs["batch_size"] == cell.batch_size) & (source.runs["p"] == cell.p)]
-    mine = here[(here["solver"] == cell.solver) & (here["variant"] == own)]
-    for name in ("s1", "s2"):
-        mine = mine[mine[name] == getattr(cell, name)]
-    theirs = here[(here["solver"] == solver) & (here["variant"] == variant)]
-    if solver == cell.solver and own == variant:
-        theirs = mine
+    mine = here[(here["solver"] == cell.solver) & (here["variant"] == cell.variant)]
+    mine = mine[(mine["s1"] == cell.s1) & (mine["s2"] == cell.s2)]
+    theirs = here[(here["solver"] == rival.solver) & (here["variant"] == rival.variant)] if rival is not cell else mine
     return mine.set_index("start")[quantity] - factor * theirs.set_index("start")[other or quantity]
 
 

@@ -88,24 +88,18 @@ def test_formulas_are_drawn_by_a_file_of_the_site(built, page):
     assert re.search(r'VERSION="3\.\d+\.\d+"|version:"3\.\d+\.\d+"', text, re.IGNORECASE)
 
 
-def test_every_table_of_the_paper_has_a_page_with_each_printed_number_beside_ours(page, judged):
+def test_the_page_of_a_table_has_each_number_beside_ours_and_cells_with_the_verdict_that_lead_to_the_runs(page, judged):
     for table, name in pages.table_pages(judged).items():
-        part = judged[judged["table"] == table]
-        soup = page(name)
+        part, soup = judged[judged["table"] == table], page(name)
         rows = [[cell.text for cell in row.select("td")] for row in soup.select("details.every table.numbers tbody tr")]
         shown = [(row[4], row[5], row[10]) for row in rows]
         wanted = [(pages.number(r.reported), pages.number(r.reproduced, 4), pages.WORDS[r.verdict])
                   for r in part.itertuples()]  # fmt: skip
         assert shown == wanted and soup.h1.text.startswith(f"{table_name(table)}: ")
-
-
-def test_a_cell_of_a_table_has_both_numbers_our_interval_and_the_verdict_and_leads_to_its_runs(page, judged):
-    for table, name in pages.table_pages(judged).items():
-        soup = page(name)
         texts = {}
         for link in soup.select("table.cells td a"):
             texts.setdefault(link["href"][1:], []).append(link.text)
-        for place, rows in judged[(judged["table"] == table) & (judged["verdict"] != "n/a")].groupby(ROW):
+        for place, rows in part[part["verdict"] != "n/a"].groupby(ROW):
             runs = soup.find(id=pages.anchor("runs", *place))
             heads = [head.text for head in runs.select("th")]
             table_of_runs = np.array([[cell.text for cell in run.select("td")] for run in runs.select("tbody tr")])
