@@ -4,7 +4,6 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
@@ -22,8 +21,15 @@ def each(function: Callable[..., R], tasks: Sequence[tuple[Any, ...]], jobs: int
         pre_dispatch="all", temp_folder=tempfile.gettempdir(),  # a kill leaves the default one
         initializer=_ignore_interrupts,
     )  # fmt: skip
-    with _interrupts_held_back():
+    can_wait = hasattr(signal, "pthread_sigmask")  # not on Windows
+    if can_wait:  # workers inherit from their first instruction on that SIGINT waits
+        resource_tracker.ensure_running()  # it lets signals through when it starts
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
         results = pool(delayed(function)(*task) for task in tasks)
+    finally:
+        if can_wait:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     yield from results
 
 
@@ -32,20 +38,6 @@ def stop(*_: Any) -> None:
     _ignore_interrupts()
     threading.excepthook = lambda _: None
     raise KeyboardInterrupt
-
-
-@contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Let SIGINT wait; processes that are started meanwhile inherit that, from their first instruction on."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    resource_tracker.ensure_running()  # it lets signals through when it starts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ignore_interrupts() -> None:

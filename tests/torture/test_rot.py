@@ -12,7 +12,7 @@ import pytest
 from cdfsg import __main__ as cli
 from cdfsg import checksums
 from cdfsg.datasets.download import DownloadError, Source, obtain
-from cdfsg.files import FIGURES, NOTEBOOKS, PAPER, RECORDS, Damaged
+from cdfsg.files import FIGURES, NOTEBOOKS, PAPER, RECORDS, ROOT, Damaged
 from cdfsg.paper import archive, run
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.measure import cost, data_table
@@ -82,6 +82,7 @@ def copied(tmp_path, monkeypatch):
     """The repository's data, figures and notebooks in a folder, and everything that reads them there."""
     for name, folder in {"paper": PAPER, "records": RECORDS, "figures": FIGURES, "notebooks": NOTEBOOKS}.items():
         shutil.copytree(folder, tmp_path / name)
+    shutil.copy(ROOT / "README.md", tmp_path)
     for module in (reported, claims, multiverse, data_table, cost):
         monkeypatch.setattr(module, "PAPER", tmp_path / "paper")
     for module in (cli, archive, verdicts, conclusions, claims, cost, data_table, site):
