@@ -45,7 +45,7 @@ def rows(statement: Statement) -> Iterator[dict[str, str]]:
         shares = [share for share in SHARES if notices(statement, mine, share)]
         yield {
             "statement": statement.label, "relation": key if isinstance(key, str) else f"number {key[1] + 1}",
-            "kind": tally.kind, "tightest": f"{1 - tally.margin:.2g}" if tally.kind == BOUND else "",
+            "kind": tally.kind, "tightest": f"{(1 - tally.margin) * (1 + 1e-9):.2g}" if tally.kind == BOUND else "",
             "noticed": "" if not shares else "negation" if tally.kind == CONDITION else f"{shares[0]:.0%}",
         }  # fmt: skip
 

@@ -259,7 +259,8 @@ class Statement:
         loosest = max(bounds, key=lambda t: t.margin, default=Tally(margin=1.0))
         tightest = "equality" if verdict != FALSE and any(t.kind == IDENTITY for t in own) else ""
         if bounds:
-            tightest = f"{1 - loosest.margin:.2g}" + (" (loose)" if loosest.margin > 1 - LOOSE else "")
+            # Ratios such as 1/16 are exact: on every processor the tie is rounded up.
+            tightest = f"{(1 - loosest.margin) * (1 + 1e-9):.2g}" + (" (loose)" if loosest.margin > 1 - LOOSE else "")
         return Check(
             self.label, verdict, max((t.tested for t in own), default=0), min((t.margin for t in own), default=np.inf),
             words, str(against) if refuted else "", tightest, loosest.instance, made, failed,
