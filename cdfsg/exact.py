@@ -48,6 +48,7 @@ class ExactSolver:
         self.basis: list[Array] = []  # per view the directions that the second pass takes moments of
         self.last: list[tuple[Array, float]] = []  # rows of each view and their relative precision
         self._covariance: Array | None = None
+        self._spectra: tuple[Array, list[tuple[Array, Array]]] | None = None
         self._best: tuple[Array, Array] | None = None
 
     @property
@@ -68,6 +69,15 @@ class ExactSolver:
             self._covariance = self._mean_products() - np.outer(gap, gap) + np.outer(mean, mean)
         return self._covariance
 
+    @property
+    def spectra(self) -> tuple[Array, list[tuple[Array, Array]]]:
+        """Units of the columns (n,); in them eigenvalues and eigenvectors of each view's covariance with its ridge."""
+        if self._spectra is None:
+            correlation, units = self._correlation()
+            correlation = self._with_ridge(correlation, units)
+            self._spectra = units, [np.linalg.eigh(correlation[view, view]) for view in self.slices]
+        return self._spectra
+
     def advance(self, blocks: list[ViewRows]) -> None:
         """Take in rows, one block (l, n_i) per view."""
         if self.basis:  # the moments in its coordinates are of the rows before alone
@@ -77,7 +87,7 @@ class ExactSolver:
             self.moments.update(blocks)
         self.moments.require_squares(self.slices, np.dtype(np.float64))
         self.last = [(dense(block[-LAST:]).astype(np.float64), np.finfo(block.dtype).eps) for block in blocks]
-        self._covariance = self._best = None
+        self._covariance = self._spectra = self._best = None
         if all(map(sparse.issparse, blocks)):
             Z = sparse.hstack(blocks, format="csr").astype(np.float64)
             self.products += (Z.T @ Z).toarray()
@@ -94,7 +104,7 @@ class ExactSolver:
     def restart(self) -> None:
         """Forget all rows, and take in others in double precision."""
         self.moments, self.single = Moments(len(self.shift)), False
-        self.products[:], self._covariance, self._best = 0, None, None
+        self.products[:], self._covariance, self._spectra, self._best = 0, None, None, None
 
     def is_resolved(self, least: float | None = None) -> bool:
         """Whether the last rows show no direction whose relative variance is below `least`, beyond their own rounding.
@@ -103,12 +113,10 @@ class ExactSolver:
         `least` single precision is taken for exact, since rows can be read again; with it, for rounded.
         """
         strict = least is None
-        correlation, units = self._correlation()
-        correlation = self._with_ridge(correlation, units)
+        units, spectra = self.spectra
         least = least or (SINGLE if self.single else RESOLVED)
-        for view, (block, precision) in zip(self.slices, self.last, strict=True):
+        for view, (values, vectors), (block, precision) in zip(self.slices, spectra, self.last, strict=True):
             rounded = max(1e3 * np.finfo(float).eps, 0.0 if strict else precision * len(units[view]) ** 0.5 / 2)
-            values, vectors = np.linalg.eigh(correlation[view, view])
             gaps = (block - self.mean[view]) / units[view] @ vectors[:, values <= least * values[-1]]
             if np.abs(gaps).max(initial=0.0) > rounded * np.abs(block / units[view]).max():
                 return False
@@ -117,10 +125,8 @@ class ExactSolver:
     def resolve(self, blocks: list[ViewRows]) -> None:
         """Take in rows of the first pass again, about their mean and in whitened coordinates."""
         if not self.basis:
-            correlation, units = self._correlation()
-            correlation = self._with_ridge(correlation, units)
-            for view in self.slices:
-                values, vectors = np.linalg.eigh(correlation[view, view])
+            units, spectra = self.spectra
+            for view, (values, vectors) in zip(self.slices, spectra, strict=True):
                 self.basis.append(vectors / np.maximum(values, LEAST * values[-1]) ** 0.5 / units[view, None])
             self.products[:], self._best = 0, None
         gaps = zip(blocks, self.slices, self.basis, strict=True)
