@@ -60,7 +60,9 @@ def test_the_answer_has_what_is_not_reproduced_first_then_three_numbers_with_cha
     total, words = numbers.iloc[-1], [row.verdict for row in statements.recorded().values() if row.source == PRINTED]
     assert text.startswith(f"**The numbers are not reproduced.** {total['numbers'] - total['match']} of the ")
     accurate = claims.read().set_index("claim").loc["accuracy"]
-    assert f"in {accurate['holds']} of {accurate['of']} comparisons; the paper has {accurate['paper_holds']} of" in text
+    assert f"| {accurate['paper_holds']} of {accurate['paper_of']} | {accurate['holds']} of {accurate['of']} |" in text
+    shares = [int(holds) / int(of) for holds, of in re.findall(r"(\d+) of (\d+) \|$", text, re.MULTILINE)]
+    assert len(shares) == 7 and shares == sorted(shares)
     assert re.findall(r"<strong>(.*?)</strong>", text) == [
         f"{total['match']} of {total['numbers']}", f"{accuracy['count']} of {accuracy['of']}",
         f"{words.count('holds')} of {len(words)}",
