@@ -50,7 +50,8 @@ def texts(judged: pd.DataFrame, asserted: pd.DataFrame) -> dict[str, str]:
     timed = runs.drop_duplicates(["key", "order", "start"])
     context = {
         "numbers": numbers.assign(name=numbers["dataset"].map(NAMES)).to_dict("records"),
-        "ends": conclusions.endpoints(judged, numbers), "claims": asserted.assign(share=asserted["holds"] / asserted["of"]).to_dict("records"),
+        "ends": conclusions.endpoints(judged, numbers),
+        "claims": asserted.assign(share=asserted["holds"] / asserted["of"]).to_dict("records"),
         "theory": list(statements.recorded().values()), "alt": caption_of("identity-line"), "tried": tried,
         "folds": folds.to_dict("records"), "mean": means.loc["table", "screening"],
         "by_dataset": means.loc[("dataset", "screening"), "level"], "used": conclusions.adopted_row(tried),
