@@ -18,7 +18,7 @@ from cdfsg.theory.stationary import pencil, quadratic_minimiser
 FAR = 10.0 ** np.arange(1, 7)  # squared lengths of a column, far from the feasible set
 
 
-@statement("as:blanket (1), identity", "Assumption 1.1, Example 1", assumes="GCCA with g(t) = t",
+@statement("as:blanket (1), identity", "Assumption 1.1 (1), Example 1.2", assumes="GCCA with g(t) = t",
     known_by="proof", says="The gradient of f is globally Lipschitz, with L_g = 2 ||(c_ij S_ij)||_2.", source=OURS)
 def identity_merit() -> Margins:
     """The gradient is linear: ``-2 (c_ij S_ij) X``."""
@@ -31,7 +31,7 @@ def identity_merit() -> Margins:
             attained, case.L_g, case.L_g)
 
 
-@statement("as:blanket (1), Huber", "Assumption 1.1, Section 5", assumes="GCCA with the Huber merit",
+@statement("as:blanket (1), Huber", "Assumption 1.1 (1), Section 5", assumes="GCCA with the Huber merit",
     known_by="certificate", says="The gradient of f is globally Lipschitz, as the experiments presume.",
     printed="an experiment under Assumption 1.1",
     corrected="the gradient is not globally Lipschitz, so there is no threshold",
@@ -46,9 +46,9 @@ def huber_merit() -> Margins:
             yield at_most(slopes[1], 10 * slopes[0])
 
 
-@statement("as:blanket (3)", "Assumption 1.3, Section 5, constant features", assumes="M >= 0 in place of M > 0",
+@statement("as:blanket (3)", "Assumption 1.1 (3), Section 5, constant features", assumes="M >= 0 in place of M > 0",
     known_by="certificate", says="h is bounded below for large beta, as the experiments presume.",
-    printed="an experiment under Assumption 1.3",
+    printed="an experiment under Assumption 1.1 (3)",
     corrected="M is singular; for general f, h may then be unbounded below for every beta; not for GCCA, "
               "where f ignores the kernel of M and the assumption holds on its range",
     severity="outside the assumptions", counterexample=counterexamples.singular_constraint_is_unbounded, source=OURS)
@@ -66,8 +66,8 @@ def singular_constraint() -> Margins:
         yield beside("GCCA ignores the kernel of M", equal(moved, h.value(X), 1 + abs(h.value(X))))
 
 
-@statement("eq:classcca", "Section 1", assumes="two views, identity merit, c_ij = 1, rho_p > 0",
-    known_by="proof", says="(p:GCCA) is classical canonical correlation analysis.",
+@statement("eq:classcca", "Section 1, equation (2)", assumes="two views, identity merit, c_ij = 1, rho_p > 0",
+    known_by="proof", says="Problem (1) is classical canonical correlation analysis.",
     printed="yields the classical problem with X_i' S_ii X_i = I",
     corrected="yields it after X -> 2^(1/2) X: X_i' S_ii X_i = I/2 at its minimisers, "
               "with twice the classical value",
@@ -88,7 +88,7 @@ def classical_correlation() -> Margins:
         yield *(equal(part, np.eye(p), 1.0) for part in gram), equal(classical, values[:p].sum() / 4, 1.0)
 
 
-@statement("cdfcp", "Section 1, motivation", assumes=BLANKET + ", beta > 3/4 L_g / s",
+@statement("cdfcp", "Section 1.2, (CDFCP)", assumes=BLANKET + ", beta > 3/4 L_g / s",
     known_by="proof", says="The penalty function is bounded below for suitable beta.")
 def bounded_below_for_large_beta() -> Margins:
     """``f(Y) >= f(0) - L_0 |Y| - L_g/2 |Y|^2`` and ``|A(X)|^2 <= tr(C (3 - C)^2) / (4 s)``.
@@ -105,7 +105,7 @@ def bounded_below_for_large_beta() -> Margins:
         yield case, at_most(A**2, wide), at_most(least, h.problem.value(h.dissolve(X)), abs(least) + wide)
 
 
-@statement("beta = 0.1", "Section 1; Section 5",
+@statement("beta = 0.1", "Section 5, beta = 0.1",
     assumes="quadratic f: beta >= beta~; two views: any beta",
     says="The penalty function is bounded below, and its minimisers are those of the problem.",
     printed="beta = 0.1 for (CDFCP)",

@@ -327,4 +327,4 @@ def lyapunov_start() -> Found:
     eta1, epsilon, alpha, B0, slope = 0.9, 1e-8, 0.01, 1.0, -1.0
     V0 = (1 - 0.999) * B0**2
     missing = -alpha / (1 - eta1) * slope * B0 / np.sqrt(epsilon + V0)
-    return missing > 0, {"J_0 of eq:jkdefi_1 minus printed J_0": missing}
+    return missing > 0, {"J_0 of (49) minus printed J_0": missing}

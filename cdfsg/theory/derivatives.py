@@ -51,15 +51,15 @@ def crosses_kink(problem: Problem, points: Sequence[Array]) -> bool:
     return bool((signs != signs[:, :1]).any())
 
 
-@statement("Le_formulation_gradient_f", "Section 3.1, first lemma", assumes=EVERY,
-    known_by="algebra", says="eq:gradh is the gradient of the penalty function.")
+@statement("Le_formulation_gradient_f", "Section 3.1, Lemma 3.1", assumes=EVERY,
+    known_by="algebra", says="(11) is the gradient of the penalty function.")
 def gradient() -> Margins:
     for h, X, D in smooth_lines(5):
         slope = inner(h.gradient(X), D)
         yield equal(along(h.value, X, D), slope, norm(h.gradient(X)) * norm(D) + abs(h.value(X)))
 
 
-@statement("Le_inner_nablah_XQ", "Section 3.1, second lemma", assumes=EVERY + ", symmetric Q that commutes with C",
+@statement("Le_inner_nablah_XQ", "Section 3.1, Lemma 3.2", assumes=EVERY + ", symmetric Q that commutes with C",
     known_by="algebra", says="<XQ, grad h(X)> = tr((beta C (C + I) - 3/2 Lambda) (C - I) Q).")
 def inner_product() -> Margins:
     for _, h, X, rng in points(somewhere, any_instances(COUNT, 6)):
@@ -76,7 +76,7 @@ def commuting(C: Array, rng: Generator) -> Array:
     return (vectors * rng.standard_normal(len(C))) @ vectors.T
 
 
-@statement("eq:normgraf", "Section 3.1", assumes=BLANKET,
+@statement("eq:normgraf", "Section 3.1, equation (13)", assumes=BLANKET,
     known_by="proof", says="||grad f(X)|| <= L_g ||X|| + L_0, with equality for linear f.")
 def growth_of_the_gradient() -> Margins:
     """``grad f`` moves by at most ``L_g ||X||`` from ``grad f(0)``."""
@@ -85,7 +85,7 @@ def growth_of_the_gradient() -> Margins:
         yield case, at_most(norm(case.h.problem.gradient(X)), case.L_g * norm(X) + case.L_0)
 
 
-@statement("le:normg", "Section 3.1, third lemma", assumes=BLANKET,
+@statement("le:normg", "Section 3.1, Lemma 3.3", assumes=BLANKET,
     known_by="proof", says="||G(X)|| <= L_g (3/2 + sigma_max(C)/2) ||X|| + L_0, with equality for linear f.")
 def growth_of_g() -> Margins:
     """By eq:normgraf at ``A(X) = X (3I - C)/2``."""
@@ -95,9 +95,9 @@ def growth_of_g() -> Margins:
         yield case, at_most(norm(dissolved_gradient(h, X)), case.L_g * (1.5 + sigma / 2) * norm(X) + case.L_0)
 
 
-@statement("Le_formulation_hessian_h", "Section 3.1, eq:hessh, last term",
+@statement("Le_formulation_hessian_h", "Section 3.1, Lemma 3.5, last term",
     assumes=EVERY + ", Assumption 3.4",
-    known_by="algebra", says="The Hessian of the penalty function.",
+    known_by="algebra", says="(16) is the Hessian of the penalty function.",
     printed="4 beta M X Psi(X'MD) X'MX",
     corrected="2 beta M X (Psi(X'MD) X'MX + X'MX Psi(X'MD)); "
               "they agree where these commute, as in the proofs",
@@ -126,7 +126,7 @@ def printed_hessian_in_use() -> Margins:
             yield equal(printed_hessian(h, point, D), H, norm(H) + h.beta * case.spectrum[1] * norm(point))
 
 
-@statement("eq:GD", "Section 3.1", assumes=EVERY + ", Assumption 3.4",
+@statement("eq:GD", "Section 3.1, equation (17)", assumes=EVERY + ", Assumption 3.4",
     known_by="algebra", says="J_G(X)[D] is the derivative of G.")
 def derivative_of_g() -> Margins:
     for h, X, D in smooth_lines(12):
@@ -145,7 +145,7 @@ def dissolved_derivative(h: Penalty, X: Array, D: Array) -> Array:
     return h.problem.hessian(h.dissolve(X), moved)
 
 
-@statement("le:normj", "Section 3.1, fifth lemma", assumes=SMOOTH + ", X in Omega",
+@statement("le:normj", "Section 3.1, Lemma 3.6", assumes=SMOOTH + ", X in Omega",
     known_by="proof", says="||J_G(X)[D]|| <= (2 + kappa) L_g ||D||.")
 def bound_on_the_derivative_of_g() -> Margins:
     """``T(D) = DQ(C) - Z Psi(Z'D)`` with ``Z = M^(1/2) X`` is symmetric, of norm at most 3/2 where ``C <= I``.
@@ -162,8 +162,8 @@ def bound_on_the_derivative_of_g() -> Margins:
         yield beside("the sharper constant serves", at_most(J, 1.5 * kappa**0.5 * size))
 
 
-@statement("eq:normlambda", "Section 3.2, last two lines", assumes=BLANKET,
-    known_by="proof", says="A bound on sigma_max(X'G(X)).",
+@statement("eq:normlambda", "Section 3.2, equation (23), last two lines", assumes=BLANKET,
+    known_by="proof", says="sigma_max(X'G(X)) is at most the printed bound.",
     printed="a bound in sigma_max(X'MX), also used where it is below 1",
     corrected="the same bound at max(sigma_max(X'MX), 1)",
     severity="gap in proof", counterexample=counterexamples.inner_bound_inside)

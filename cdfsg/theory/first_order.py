@@ -26,7 +26,7 @@ def infeasible() -> Iterator[Point]:
     return (point for point in pool().points if not point.is_feasible)
 
 
-@statement("pro:sigma_up", "Section 3.2, first proposition", assumes=ABOVE + ", X stationary",
+@statement("pro:sigma_up", "Section 3.2, Proposition 3.7", assumes=ABOVE + ", X stationary",
     known_by="proof", says="X lies in Omega: sigma_max(X'MX) <= 1.", rounding=ROUNDING)
 def sigma_up() -> Margins:
     """Where ``Cv = sigma v``, sigma > 1, Q = vv' in Le_inner_nablah_XQ gives ``beta (sigma + 1) sigma = 3/2 v'X'Gv``.
@@ -46,7 +46,7 @@ def sigma_up() -> Margins:
         yield beside("beta~ is 16 times the sharper beta", at_most(16 * least, case.threshold))
 
 
-@statement("Prop_first_order_equivalence_feasible", "Section 3.2, second proposition",
+@statement("Prop_first_order_equivalence_feasible", "Section 3.2, Proposition 3.8",
     assumes=BLANKET + " or Huber merit, X feasible, every beta",
     known_by="proof", says="Problem and penalty function share their feasible stationary points: grad h = L there.")
 def feasible_points() -> Margins:
@@ -60,7 +60,7 @@ def feasible_points() -> Margins:
         yield equal(h.gradient(point.X), 0, h.beta * norm(h.M @ point.X))
 
 
-@statement("The_first_order_equivalence_feasible", "Section 3.2, first theorem",
+@statement("The_first_order_equivalence_feasible", "Section 3.2, Theorem 3.9",
     assumes=ABOVE + ", X stationary and infeasible",
     known_by="proof", says="sigma_min(X'MX) <= beta~/(4 beta).")
 def feasible_or_far() -> Margins:
@@ -77,7 +77,7 @@ def feasible_or_far() -> Margins:
         yield point, at_most(min(others), ratio / 4), beside("the sharper bound holds", at_most(max(others), sharper))
 
 
-@statement("pro:saddle", "Section 3.2, third proposition", assumes=INFEASIBLE,
+@statement("pro:saddle", "Section 3.2, Proposition 3.10", assumes=INFEASIBLE,
     known_by="proof", says="X is a strict saddle point with c = s beta / 4.", rounding=ROUNDING)
 def strict_saddles() -> Margins:
     """See `cdfsg.theory.saddles`."""
@@ -101,8 +101,8 @@ def strict_saddles() -> Margins:
                beside("31/32 serves", at_most(31 / 8 * printed, ours)))
 
 
-@statement("pro:saddle, proof", "Section 3.2", assumes=INFEASIBLE,
-    known_by="certificate", says="The direction D = X v v' shows it.",
+@statement("pro:saddle, proof", "Section 3.2, Proposition 3.10, proof", assumes=INFEASIBLE,
+    known_by="certificate", says="Along the direction D = X v v' the penalty function has negative curvature.",
     printed="D = X v v'",
     corrected="where X v = 0, D = u v' with X'Mu = 0; its curvature is "
               "9/4 hess f(A(X))[D, D] - beta u'Mu",
@@ -114,7 +114,7 @@ def strict_saddles_proof() -> Margins:
         yield true(inner(D, h.M @ D) > saddles.VANISHING and inner(D, h.hessian(point.X, D)) < 0)
 
 
-@statement("quadratic proposition", "Section 3.2, fourth proposition",
+@statement("quadratic proposition", "Section 3.2, Proposition 3.11",
     assumes="f = tr(X'AX)/2, beta >= beta~, X stationary",
     known_by="proof", says="The eigenvalues of X'MX are 0 or 1.", rounding=ROUNDING)
 def quadratics() -> Margins:
@@ -145,7 +145,7 @@ def sharp_beta_of_quadratics(values: Array) -> float:
     return max(9 / 4 * float(values[-1]), 3 / 4 * abs(min(float(values[0]), 0.0)), 0.0)
 
 
-@statement("thm:refir", "Section 3.2, second theorem", assumes=STATIONARY,
+@statement("thm:refir", "Section 3.2, Theorem 3.12", assumes=STATIONARY,
     known_by="proof", says="X is feasible, hence stationary for the problem, or a strict saddle point.")
 def feasible_or_saddle() -> Margins:
     """Prop_first_order_equivalence_feasible and pro:saddle."""

@@ -26,7 +26,7 @@ def twice_differentiable() -> Margins:
         yield case, equal(along(f.gradient, X, D), f.hessian(X, D), case.L_g * norm(D) + norm(f.gradient(X)))
 
 
-@statement("as:s, Huber", "Section 3.1, Assumption 3.4, Section 5", assumes="GCCA with the Huber merit",
+@statement("as:s, Huber", "Assumption 3.4, Section 5", assumes="GCCA with the Huber merit",
     known_by="certificate", says="hess f exists everywhere, as the experiments presume.",
     printed="an experiment under Assumption 3.4",
     corrected="grad f has a kink where a correlation is mu; there h has in general no Hessian",
@@ -40,7 +40,7 @@ def huber_is_twice_differentiable() -> Margins:
             yield equal(ahead, -back, norm(back))
 
 
-@statement("as:algo (2)", "Section 4.1, Assumption 4.1", assumes="GCCA, minibatches of finitely many samples",
+@statement("as:algo (2)", "Section 4.1, Assumption 4.1 (2)", assumes="GCCA, minibatches of finitely many samples",
     known_by="proof", says="||M_theta|| <= tau_m almost surely.")
 def samples_are_bounded() -> Margins:
     """A mean is no longer than its longest term; features without a bound, as Gaussian ones, have no tau_m."""
@@ -51,7 +51,7 @@ def samples_are_bounded() -> Margins:
         yield at_most(norm(M), longest)
 
 
-@statement("as:algo (3)", "Section 4.1, Assumption 4.1", known_by="proof",
+@statement("as:algo (3)", "Section 4.1, Assumption 4.1 (3)", known_by="proof",
     assumes="f = 0, n = p = 1, M_theta = b = 1, alpha beta <= 1/2, x_0^4 <= 1 + 2/(alpha beta)",
     says="The iterates are bounded.",
     printed="an assumption on the iterates for every start and step size",
@@ -69,7 +69,7 @@ def iterates_are_bounded() -> Margins:
         yield at_most(np.max(path, axis=0), limit)
 
 
-@statement("as:algo (4)", "Section 4.1, Assumption 4.1", known_by="proof",
+@statement("as:algo (4)", "Section 4.1, Assumption 4.1 (4)", known_by="proof",
     assumes="(2), (3), grad f_xi bounded on balls, 0 < b <= b_k <= 1", says="||D_k|| <= tau_d almost surely.")
 def directions_are_bounded() -> Margins:
     """``||Y_{k+1}|| <= (1 - b_k) ||Y_k|| + b_k tau_x^2 tau_m + 4 tau_x^2 tau_m``, and ``D_k = W(X_k, Y_k)``."""
@@ -83,7 +83,7 @@ def directions_are_bounded() -> Margins:
         yield at_most(largest, 1 + 4 / b)
 
 
-@statement("as:algo (5)", "Section 4.1, Assumption 4.1", assumes="alpha_k = s1 b_k, as in both theorems",
+@statement("as:algo (5)", "Section 4.1, Assumption 4.1 (5)", assumes="alpha_k = s1 b_k, as in both theorems",
     known_by="proof", says="a = sup alpha_k / b_k is finite.")
 def ratio_of_steps() -> Margins:
     """It is s1.  The remark's great flexibility ends at ``s1 <= 2`` and ``b_k <= 1``, which the theorems need."""
@@ -94,7 +94,7 @@ def ratio_of_steps() -> Margins:
     yield equal(s2.ravel(), (s1 * state.b).ravel(), s2.ravel())
 
 
-@statement("as:algoadam (1)", "Section 4.2, Assumption 4.7", assumes="quadratic f_xi, finitely many outcomes",
+@statement("as:algoadam (1)", "Section 4.2, Assumption 4.7 (1)", assumes="quadratic f_xi, finitely many outcomes",
     known_by="proof", says="grad f_xi is bounded for ||X|| <= tau_x (tau_y + 3)/2, where W evaluates it.")
 def gradients_are_bounded() -> Margins:
     """``||X (3I - Y)/2|| <= ||X|| (3 + ||Y||)/2``, and ``||A_xi X|| <= ||A_xi|| ||X||``."""

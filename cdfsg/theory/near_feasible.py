@@ -46,7 +46,7 @@ def near(seed: int) -> Iterator[tuple[Instance, Penalty, Array, object]]:
     return points(near_feasible, instances(COUNT, seed))
 
 
-@statement("eq:sta2", "Section 3.4", assumes=BLANKET,
+@statement("eq:sta2", "Section 3.4, equation (34)", assumes=BLANKET,
     known_by="algebra", says="<XQ, grad g(X)> = -3/2 tr(Lambda (C - I) Q).",
     printed="for any Q in S^p",
     corrected="for any Q in S^p that commutes with X'MX; C^2 - I, for which it is used, does",
@@ -61,7 +61,7 @@ def inner_product() -> Margins:
             yield equal(left, right, norm(X @ Q) * norm(G) * (1 + norm(C)))
 
 
-@statement("eq:feabound", "Section 3.4, proposition", assumes=NEAR,
+@statement("eq:feabound", "Section 3.4, Proposition 3.15", assumes=NEAR,
     known_by="proof", says="||grad h|| >= ||grad g|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 2.")
 def violation_is_bounded() -> Margins:
     """eq:sta1 and eq:sta2 with step (ii) corrected: ``14/5 beta - 13/2 sigma_max(X'G) >= beta``."""
@@ -69,8 +69,8 @@ def violation_is_bounded() -> Margins:
         yield case, feabound(case, X)
 
 
-@statement("eq:feabound, proof (ii)", "Section 3.4", assumes=NEAR,
-    known_by="proof", says="Step (ii) with the constants 14/5 and 7/2.",
+@statement("eq:feabound, proof (ii)", "Section 3.4, Proposition 3.15, proof, step (ii)", assumes=NEAR,
+    known_by="proof", says="Step (ii) holds with the constants 14/5 and 7/2.",
     printed="14/5 beta - 7/2 sigma_max(X'G(X))",
     corrected="14/5 beta - 13/2 sigma_max(X'G(X))",
     severity="wrong constant", counterexample=counterexamples.neighbourhood_step)
@@ -84,8 +84,8 @@ def violation_proof() -> Margins:
                at_most(14 / 5, np.linalg.eigvalsh(C @ wide @ wide)[0]))
 
 
-@statement("th:star_bx, proof", "Section 3.4, first line", assumes=NEAR,
-    known_by="algebra", says="The difference of grad g and L.",
+@statement("th:star_bx, proof", "Section 3.4, Theorem 3.16, proof, first line", assumes=NEAR,
+    known_by="algebra", says="The printed line is the difference of grad g and L.",
     printed="grad f(A(X)) - f(X) + 1/2 grad f(A(X)) (X'MX - I) - ...",
     corrected="grad f(A(X)) - grad f(X) - 1/2 grad f(A(X)) (X'MX - I) - ...",
     severity="typo", counterexample=counterexamples.dissolved_gradient_sign)
@@ -96,8 +96,8 @@ def sandwich_proof() -> Margins:
         yield equal(dissolved_part(h, X) - h.lagrangian_gradient(X), terms, norm(h.M @ X) * h.beta)
 
 
-@statement("th:star_bx, proof (iii)", "Section 3.4", assumes=NEAR,
-    known_by="proof", says="A bound on ||grad g - L||.",
+@statement("th:star_bx, proof (iii)", "Section 3.4, Theorem 3.16, proof, step (iii)", assumes=NEAR,
+    known_by="proof", says="||grad g - L|| is at most the printed bound.",
     printed="kappa (3 (p+1) L_g + s^(1/2) L_0) / (2 s^(1/2))",
     corrected="the same times ||X'MX - I||",
     severity="typo", counterexample=counterexamples.lost_violation)
@@ -112,7 +112,7 @@ def sandwich_step() -> Margins:
         yield beside("the next step allows twelve times it", at_most(12 * constant, h.beta * low**0.5 / 2))
 
 
-@statement("th:star_bx", "Section 3.4, theorem", assumes=NEAR,
+@statement("th:star_bx", "Section 3.4, Theorem 3.16", assumes=NEAR,
     known_by="proof", says="||L|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 4 <= ||grad h|| "
          "<= ||L|| + 7 beta sigma_max(M)^(1/2) ||C - I||.")
 def sandwich() -> Margins:
@@ -122,7 +122,7 @@ def sandwich() -> Margins:
         yield case, *star_bx(case, X), beside("the sharper constant serves", star_bx(case, X, SHARPER)[0])
 
 
-@statement("corollary of th:star_bx", "Section 3.4", assumes=NEAR,
+@statement("corollary of th:star_bx", "Section 3.4, Corollary 3.17", assumes=NEAR,
     known_by="proof",
     says="Problem and penalty function share approximate stationary points, with the printed constants.")
 def shared_approximate_points() -> Margins:

@@ -51,12 +51,12 @@ class Constants:
     J_0: float  # expected
 
 
-@statement("theorem on Algorithm 1", "Section 4.1",
-    assumes=FIRST + STEPS + ", s2 <= s1 sqrt(K), D_0 by eq:updated",
+@statement("theorem on Algorithm 1", "Section 4.1, Theorem 4.6",
+    assumes=FIRST + STEPS + ", s2 <= s1 sqrt(K), D_0 by (39)",
     known_by="certificate", says="The mean of E||grad h(X_k)||^2 over k < K is at most the printed bound.",
     printed="s2/(2 s1^2) L_W^2 tau_x^4 v_m^2 and 4 L_W^2 tau_x^2 tau_m^2, with L_W of the mean W, for all s2 > 0",
     corrected="2 s2/s1^2 L_W^2 tau_x^4 v_m^2 and 8 L_W^2 tau_x^2 tau_m^2, with the almost sure constant of "
-              "as:algoadam (2) for L_W, for s2 <= s1 sqrt(K), which is b_k <= 1; J_0 is an expectation over Y_0",
+              "Assumption 4.7 (2) for L_W, for s2 <= s1 sqrt(K), which is b_k <= 1; J_0 is an expectation over Y_0",
     severity="wrong formula", counterexample=counterexamples.printed_rate_bound)
 def bound_of_algorithm_1() -> Margins:
     """The printed bound fails on the counterexample's instance, of indefinite M_theta, run by the solver.
@@ -83,17 +83,17 @@ def run_of_counterexample(K: int, lanes: int = 32) -> Array:
     return mean_squared_gradients(CDFSG(float(counterexamples.BETA)), toy, X0, 2.0, 2.0, K, default_rng(13))
 
 
-@statement("theorem on Algorithm 1, rate", "Section 4.1", assumes=FIRST + STEPS,
+@statement("theorem on Algorithm 1, rate", "Section 4.1, Theorem 4.6, rate", assumes=FIRST + STEPS,
     says="The mean of E||grad h(X_k)||^2 is O(1/sqrt(K)).")
 def rate_of_algorithm_1() -> Margins:
     yield from slope_margins(CDFSG(RATE_BETA), CDFSG(2.0), 0.3)
 
 
-@statement("theorem on Algorithm 2", "Section 4.2, J_0",
+@statement("theorem on Algorithm 2", "Section 4.2, Theorem 4.11, J_0",
     assumes=SECOND + STEPS + ", s2 <= s1 sqrt(K), V_0 = (1 - eta2) B_0^2",
     says="The mean of E||grad h(X_k)||^2 over 0 < k <= K is at most the printed bound.",
     printed="J_0 = h(X_0) - h(X_*) + c ||C(X_0) - Y_0||^2",
-    corrected="J_0 as in eq:jkdefi_1, with the momentum term "
+    corrected="J_0 as in (49), with the momentum term "
               "-c_0 <grad h(X_0), (eps + V_0)^(-1/2) B_0>, zero for B_0 = 0",
     severity="wrong formula", counterexample=counterexamples.lyapunov_start)
 def bound_of_algorithm_2() -> Margins:
@@ -117,14 +117,14 @@ def bound_of_algorithm_2() -> Margins:
         yield toy, at_most(squares[1:].mean(), second_bound(solver, X0.size, setting, constants))
 
 
-@statement("theorem on Algorithm 2, rate", "Section 4.2", assumes=SECOND + STEPS,
+@statement("theorem on Algorithm 2, rate", "Section 4.2, Theorem 4.11, rate", assumes=SECOND + STEPS,
     says="The mean of E||grad h(X_k)||^2 is O(1/sqrt(K)).")
 def rate_of_algorithm_2() -> Margins:
     yield from slope_margins(CDFSGAda(RATE_BETA), CDFSGAda(2.0, 0.9, 0.9, 0.1), 0.1)
 
 
-@statement("remark on as:algoadam", "Section 4.2", assumes="quadratic f_xi, finitely many outcomes",
-    says="Its conditions are weaker than bounded stochastic gradients and a global Lipschitz constant.")
+@statement("remark on as:algoadam", "Section 4.2, Remark 4.8", assumes="quadratic f_xi, finitely many outcomes",
+    says="The conditions of Assumption 4.7 are weaker than bounded gradients and a global Lipschitz constant.")
 def weaker_assumptions() -> Margins:
     """A global constant is one on a ball; here there is one on each ball and none for all."""
     for number, rng in draws(1000, 14):

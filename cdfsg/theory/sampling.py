@@ -25,8 +25,8 @@ QUADRATIC = 1e9  # a Huber threshold that no t of the instances reaches, so that
 Sizes = tuple[int, ...]
 
 
-@statement("eq:H", "Section 4.1", assumes=EVERY,
-    known_by="algebra", says="H(X, C(X)) = h(X) (eq:nest).",
+@statement("eq:H", "Section 4.1, equation (36)", assumes=EVERY,
+    known_by="algebra", says="H(X, C(X)) = h(X), as (37) says.",
     printed="beta/6 tr(V (V^2 - I))",
     corrected="beta/6 tr(V (V^2 - 3 I)), which agrees with (CDFCP)",
     severity="wrong formula", counterexample=counterexamples.surrogate_minimiser)
@@ -36,7 +36,7 @@ def surrogate_value() -> Margins:
         yield equal(h.surrogate(X, h.constraint(X)), value, abs(value) + h.beta)
 
 
-@statement("W", "Section 4.1", assumes=EVERY + ", smooth f, M_theta symmetric, Y far from C(X)",
+@statement("W", "Section 4.1, definition of W", assumes=EVERY + ", smooth f, M_theta symmetric, Y far from C(X)",
     known_by="algebra", says="W(X, Y) is the derivative of H through both arguments, and W(X, C(X)) = grad h(X).")
 def direction() -> Margins:
     for _, h, X, rng in points(somewhere, any_instances(COUNT, 16, kinds=LIPSCHITZ)):
@@ -53,7 +53,7 @@ def surrogate_slope(h: Penalty, X: Array, Y: Array, D: Array) -> Array:
     return derivative(lambda t: h.surrogate(X + t * D, Y + t * S))
 
 
-@statement("as:algo (1)", "Section 4, Assumption 4.1", assumes="GCCA with g(t) = t, xi and theta independent",
+@statement("as:algo (1)", "Section 4.1, Assumption 4.1 (1)", assumes="GCCA with g(t) = t, xi and theta independent",
     known_by="proof", says="E W_{xi,theta}(X, Y) = W(X, Y).")
 def independent_samples() -> Margins:
     """W is a sum of products of a factor of xi and one of theta."""
@@ -62,7 +62,7 @@ def independent_samples() -> Margins:
         yield equal(np.mean(W, axis=0), exact_direction(Z, sizes, X, Y), _scale(Z, X, Y))
 
 
-@statement("as:algo (1), shared", "Section 4, Assumption 4.1", assumes="GCCA, xi and theta the same minibatch",
+@statement("as:algo (1), shared", "Assumption 4.1 (1), Section 5", assumes="GCCA, xi and theta the same minibatch",
     known_by="certificate", says="E W_{xi,theta}(X, Y) = W(X, Y).",
     counterexample=counterexamples.shared_minibatch, source=OURS)
 def shared_samples() -> Margins:

@@ -49,7 +49,7 @@ def random_directions(seed: int) -> Iterator[tuple[Point, Array, Array, Array]]:
             yield point, D, *parts_of(point.h.M, point.X, D)
 
 
-@statement("le:sop_slep, eq:tn", "Section 3.3, lemma, first part",
+@statement("le:sop_slep, eq:tn", "Section 3.3, Lemma 3.13, equation (28)",
     assumes=SMOOTH + ", X stationary and feasible, every beta", known_by="proof",
     says="The Hessian does not mix tangent and normal directions: <N, hess h[T]> = 0.", rounding=ROUNDING)
 def mixed_curvature() -> Margins:
@@ -62,7 +62,7 @@ def mixed_curvature() -> Margins:
             yield equal(inner(point.X @ S, h.hessian(point.X, T)), 0, scale_of(point) * size)
 
 
-@statement("le:sop_slep, eq:nn", "Section 3.3, lemma, second part", assumes=FEASIBLE,
+@statement("le:sop_slep, eq:nn", "Section 3.3, Lemma 3.13, equation (29)", assumes=FEASIBLE,
     known_by="proof", says="The Hessian is positive on normal directions N = XS != 0: "
          "<N, hess h[N]> = 4 beta |S|^2 - 3 tr(S^2 X' grad f).",
     rounding=ROUNDING)
@@ -78,8 +78,8 @@ def normal_curvature() -> Margins:
         yield beside("it is at least 15/4 beta |S|^2", at_most(15 / 4 * size, curvature))
 
 
-@statement("le:sop_slep, proof (i)", "Section 3.3", assumes=FEASIBLE,
-    known_by="proof", says="A lower bound on the curvature along normal directions.",
+@statement("le:sop_slep, proof (i)", "Section 3.3, Lemma 3.13, proof, step (i)", assumes=FEASIBLE,
+    known_by="proof", says="The curvature along normal directions is at least the printed bound.",
     printed="4 beta - (2 p L_g + L_0 s^(1/2)) / s",
     corrected="4 beta - 3 (2 p L_g + L_0 s^(1/2)) / s",
     severity="wrong constant", counterexample=counterexamples.normal_curvature_step, rounding=ROUNDING)
@@ -92,10 +92,10 @@ def curvature_bound() -> Margins:
         yield point, at_most(bound * inner(S, S), inner(X @ S, h.hessian(X, X @ S)))
 
 
-@statement("th:sopr_b1", "Section 3.3, theorem", assumes=STATIONARY,
+@statement("th:sopr_b1", "Section 3.3, Theorem 3.14", assumes=STATIONARY,
     known_by="proof",
-    says="Problem and penalty function share their second-order stationary points; infeasible points are none.",
-    corrected="they share them with def:ocso corrected; infeasible points are none",
+    says="Problem and penalty function share their second-order stationary points, and no infeasible point is one.",
+    corrected="they share them with the corrected Definition 2.1, and no infeasible point is one",
     counterexample=counterexamples.second_order_condition, rounding=ROUNDING)
 def shared_second_order_points() -> Margins:
     """On tangent directions the Hessians agree (eq:s1); then le:sop_slep, and pro:saddle at infeasible points."""

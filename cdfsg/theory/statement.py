@@ -225,7 +225,7 @@ class Statement:
 
     @property
     def erratum(self) -> Erratum | None:
-        words = f"{self.place}: {self.label}", self.printed, self.corrected, self.severity, self.counterexample
+        words = self.place, self.printed, self.corrected, self.severity, self.counterexample
         return Erratum(*words) if self.printed else None
 
     def __call__(self) -> Check:

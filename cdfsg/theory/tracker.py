@@ -18,7 +18,7 @@ PRINTED, INDEFINITE, SEMIDEFINITE = 4, 8, 2
 """The constant 4 of pr:yktrack as printed, and for M_theta of two kinds."""
 
 
-@statement("pro:boundy", "Section 4.1", assumes="||Y_0|| <= tau_y, 0 <= b_k <= 1",
+@statement("pro:boundy", "Section 4.1, Proposition 4.4", assumes="||Y_0|| <= tau_y, 0 <= b_k <= 1",
     known_by="proof", says="||Y_k|| <= tau_y.",
     printed="no condition on b_k; the proof uses ||(1 - b_k) Y_k|| <= (1 - b_k) ||Y_k||",
     corrected="0 <= b_k <= 1; the step sizes b = s2/s1 of Section 5 go up to 4, where the tracker diverges",
@@ -33,7 +33,7 @@ def tracker_is_bounded() -> Margins:
         yield f"n = {n}, p = {p}", at_most(largest, tau_x * tau_m * (tau_x + 2 * a))  # directions have norm 1
 
 
-@statement("remark on v_m", "Section 4.1", assumes="M_theta bounded",
+@statement("remark on v_m", "Section 4.1, Remark 4.3", assumes="M_theta bounded",
     known_by="proof", says="E||M_theta - M||^2 <= 2 (tau_m^2 + ||M||^2).")
 def variance_of_samples() -> Margins:
     """``E||M_theta - M||^2 = E||M_theta||^2 - ||M||^2``."""
@@ -46,7 +46,7 @@ def variance_of_samples() -> Margins:
         yield beside("the sharper bound holds", at_most(variance, tau_m**2 - size, tau_m**2))
 
 
-@statement("pr:yktrack", "Section 4.1", assumes="M_theta symmetric, every b_k",
+@statement("pr:yktrack", "Section 4.1, Proposition 4.5", assumes="M_theta symmetric, every b_k",
     known_by="proof", says="E||C(X_{k+1}) - Y_{k+1}||^2 <= (1-b_k)^2 ||C(X_k) - Y_k||^2 + 2 b_k^2 tau_x^4 v_m^2 "
          "+ 4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2.",
     printed="4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2",
@@ -77,7 +77,7 @@ def recursion() -> Margins:
         yield f"M_theta = 1 or -1, a move by {move:g}", sharpest(move, INDEFINITE)
 
 
-@statement("Algorithm 1, D_0", "Section 4.1", assumes="D_0 = 0",
+@statement("Algorithm 1, D_0", "Section 4.1, Algorithm 1, D_0", assumes="D_0 = 0",
     known_by="certificate", says="E D_0 = E W(X_0, Y_0).",
     printed="D_0 = 0, while the proof of the theorem takes E D_0 = W(X_0, Y_0) at k = 0",
     corrected="D_0 = W_{xi_0,theta_0}(X_0, Y_0), or the mean over k = 1, ..., K: with D_0 = 0 the first step "
@@ -94,10 +94,10 @@ def first_step() -> Margins:
         yield equal(0.0 if moved else toy.penalty(1.0).gradient(X0), 0.0, 1.0)
 
 
-@statement("theorem on Algorithm 1, proof", "Section 4.1", assumes=BLANKET,
+@statement("theorem on Algorithm 1, proof", "Section 4.1, Theorem 4.6, proof, the direction", assumes=BLANKET,
     known_by="certificate", says="E[D_k | F_{k-1}] = E[W(X_k, Y_k) | F_{k-1}].",
     printed="E[D_k | F_{k-1}] = W(X_k, Y_k)",
-    corrected="a theta of its own for D_k, or the almost sure Lipschitz constant of as:algoadam (2) for L_W: "
+    corrected="a theta of its own for D_k, or the almost sure Lipschitz constant of Assumption 4.7 (2) for L_W: "
               "the theta_k that makes D_k is also in Y_k, and F_{k-1} does not know Y_k",
     severity="gap in proof", counterexample=counterexamples.conditional_expectation)
 def direction_given_the_past() -> Margins:

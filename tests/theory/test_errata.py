@@ -80,13 +80,13 @@ def _():
     # A singular X has a singular C, and C = I is neither skew nor singular.
 
 
-@shows("Section 2, condition number")
+@shows("Section 2.1, condition number")
 def _():
     M = np.diag([1.0, 4.0])
     assert np.linalg.cond(I) == 1 and np.linalg.cond(M) == 4
 
 
-@shows("Section 2, eq:omega")
+@shows("Section 2.1, equation (5)")
 def _():
     M, X = np.diag([1.0, 4.0]), np.diag([1.0, 0.5])
     for t in (1e-3, 1e-9):
@@ -96,13 +96,13 @@ def _():
 # --- Section 3
 
 
-@shows("Section 3.1, proof of Le_inner_nablah_XQ, last line")
+@shows("Section 3.1, Lemma 3.2, proof, last line")
 def _():
     left = 2 * h1(0 * x, beta=1.0).deriv()(2)  # <x, grad h>, f = 0, C = 4
     assert left == 4 * (4 + 1) * (4 - 1) != 4 * (4 + 1) * (4 + 1)
 
 
-@shows("Section 3.1, proof of le:normj (ii)")
+@shows("Section 3.1, Lemma 3.6, proof, step (ii)")
 def _():
     X, D = np.diag([1, 0.5]), np.array([[0, 0], [2.0, 0]])  # M = I, X in Omega
     assert norm(X @ sym(X.T @ D)) ** 2 == pytest.approx(5 / 16) and norm(X @ X.T @ D) ** 2 == 1 / 4
@@ -118,20 +118,20 @@ def _():
         assert last >= (135 * p * L_g + 42 * root * L_0) / (4 * Fraction(s)) and (last > 0 or L_g == L_0 == 0)
 
 
-@shows("Section 3.2, proof of The_first_order_equivalence_feasible")
+@shows("Section 3.2, Theorem 3.9, proof")
 def _():
     s, p, L_g, L_0 = 0.25, 1, 0, 1  # f = x, M = s
     point = s**-0.5
     assert 2 * p * L_g + sqrt(s) * L_0 < point * 1 <= (2 * p * L_g + sqrt(s) * L_0) / s
 
 
-@shows("Section 3.2, pro:saddle, words")
+@shows("Section 3.2, Proposition 3.10, words")
 def _():
     h = h1(0 * x, 4.0, 1.0)
     assert 4 * 0.5**2 == 1 != 0.5**2 and h.deriv()(0.5) == 0 < h.deriv(2)(0.5)
 
 
-@shows("Section 3.2: pro:saddle, proof")
+@shows("Section 3.2, Proposition 3.10, proof")
 def _():
     def h(X):  # f = |X|^2/2, n = 2, p = 1, M = I
         return np.sum(A(X, I) ** 2) / 2 + barrier(X, I, 72.0)
@@ -141,24 +141,24 @@ def _():
     assert curvature(h, X, u @ v.T) == pytest.approx(9 / 4 - 72, abs=1e-3)
 
 
-@shows("Section 3.3, proof of le:sop_slep, before step (i)")
+@shows("Section 3.3, Lemma 3.13, proof, before step (i)")
 def _():
     slope_of_f, S = np.diag([1, 0]), np.diag([0, 1])  # f = X_11, M = X = I
     assert trace(S @ S @ slope_of_f) == 0 < norm(slope_of_f, 2) * norm(S) ** 2
 
 
-@shows("Section 3.3: le:sop_slep, proof (i)")
+@shows("Section 3.3, Lemma 3.13, proof, step (i)")
 def _():
     exact = h1(x, beta=12.0).deriv(2)(1)  # f = x, at N = x = 1; beta is the threshold
     assert 4 * 12 - 3 * (2 * 0 + 1) <= exact < 4 * 12 - (2 * 0 + 1)
 
 
-@shows("Section 3.3, proof of le:sop_slep, curvature along N = XS")
+@shows("Section 3.3, Lemma 3.13, proof, curvature along N = XS")
 def _():
     assert ((3 * x - x**3) / 2).deriv()(1) == 0 != 1  # G = A, as f = x^2/2
 
 
-@shows("Section 3.4: eq:sta2")
+@shows("Section 3.4, equation (34)")
 def _():
     X, B = np.diag([1, 0.5]), np.array([[0, 1], [0, 0]])  # f = X_12, M = I
     C, Lam = X.T @ X, sym(X.T @ B)
@@ -167,7 +167,7 @@ def _():
     assert abs(left[0] - right[0]) > 0.1 and left[1] == pytest.approx(right[1])
 
 
-@shows("Section 3.4, first line of eq:sta2")
+@shows("Section 3.4, equation (34), first line")
 def _():
     grad_h, step = h1(0 * x, beta=1.0).deriv()(2), 1 * 2 * (16 - 1)  # beta M x (C^2 - 1)
     assert (2 * grad_h, 2 * step) == (60, 60) and 2 * grad_h - 2 * step == 0 != 2 * grad_h + 2 * step
@@ -176,7 +176,7 @@ def _():
 # --- Section 4.1
 
 
-@shows("Section 4.1, before eq:updatey")
+@shows("Section 4.1, before equation (38)")
 def _():
     m, point = (Fraction(1, 2), Fraction(3, 2), Fraction(4)), Fraction(2)  # f = 0, beta = 1
     M = sum(m) / 3
@@ -193,7 +193,7 @@ def _():
     assert squares[16] > 5 * squares[:16].mean() and squares[16] == squares.max()
 
 
-@shows("Section 4.1, as:algo (4)")
+@shows("Section 4.1, Assumption 4.1 (4)")
 def _():
     for tau_d in np.geomspace(1e-9, 1e9, 50):
         tau_y = 1 * 1 * (1 + 2 * 2 * tau_d)
@@ -207,7 +207,7 @@ def _():
         assert largest <= 1 + 4 / b and largest > 0.1 / b
 
 
-@shows("Section 4.1, pro:boundy in Algorithm 2")
+@shows("Section 4.1, Proposition 4.4 in Algorithm 2")
 def _():
     point = y = B = V = 0.0
     points, directions = [], []
@@ -229,26 +229,26 @@ def _():
     assert quotient.shape == (2, 1) and norm(quotient) > 0
 
 
-@shows("Section 4.1, proof of pr:yktrack")
+@shows("Section 4.1, Proposition 4.5, proof")
 def _():
     m, M, old, new = np.array([1, 3]), 2, 2, 3
     I_1, I_2, I_3 = M * old**2 - m * old**2, m * (new**2 - old**2), M * (new**2 - old**2)
     assert I_2.mean() == I_3 == 10 and I_1.mean() == 0 and old**2 * m.var() < np.mean(I_1**2) <= old**4 * m.var()
 
 
-@shows("Section 4.1, proof of the theorem on Algorithm 1, expectations")
+@shows("Section 4.1, Theorem 4.6, proof, expectations")
 def _():
     D = np.array([1, -1])  # given F_{k-1}; F_k knows which
     assert D.mean() == 0 and not (D.mean() == D).any()
 
 
-@shows("Section 4.1, proof of the theorem on Algorithm 1, sums")
+@shows("Section 4.1, Theorem 4.6, proof, sums")
 def _():
     K, b = 1, [1, 1]
     assert sum(b[k] ** 2 for k in range(K)) == 1 != sum(b[k] ** 2 for k in range(K + 1))
 
 
-@shows("Section 4.1: theorem on Algorithm 1")
+@shows("Section 4.1, Theorem 4.6")
 def _():
     """Interval arithmetic: h' of degree 5 is enclosed on 400 pieces of [0.35, 0.72], which no path leaves."""
     beta, outcomes, K = iv.mpf("0.05"), [iv.mpf(a) for a in ("2.001", "-0.999", "-0.999")], 10_000
@@ -301,7 +301,7 @@ def _():
     assert V == 2 != max(V, 4) and Fraction(1, 2) ** 2 / Fraction(1, 5) > 1
 
 
-@shows("Section 4.2, proof of pr:xkdist, indices")
+@shows("Section 4.2, Proposition 4.9, proof, indices")
 def _():
     gamma, k = 0.5, 1
     assert (k + 1) * gamma**k < sum(gamma ** (k - j) for j in range(k + 1)) == sum(gamma**j for j in range(k + 1))
@@ -312,13 +312,13 @@ def _():
     assert sqrt(4.0) < 2.0**2
 
 
-@shows("Section 4.2, eq:divij, first line")
+@shows("Section 4.2, equation (50), first line")
 def _():
     c, product_k, J_next = 1.0, 3.0, 0.0
     assert J_next - (-c * product_k) == c * product_k != -c * product_k
 
 
-@shows("Section 4.2, theorem on Algorithm 2, constants")
+@shows("Section 4.2, Theorem 4.11, constants")
 def _():
     s2, K, eta1 = 2, 100, Fraction(1, 2)
     alpha_K = Fraction(s2, 10)
@@ -326,7 +326,7 @@ def _():
     assert added == 1 / (1 - eta1) / 10 == 2 * (1 / (s2 * (1 - eta1)) / 10) and K == 10**2
 
 
-@shows("Section 4.2, proof of the theorem on Algorithm 2, letters")
+@shows("Section 4.2, Theorem 4.11, proof, letters")
 def _():
     gap, c = np.array([[2.0]]), 1.0
     assert c * norm(gap) ** 2 == 4 != c * norm(gap)
