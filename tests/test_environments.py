@@ -16,6 +16,7 @@ from packaging.specifiers import SpecifierSet
 
 from cdfsg.files import ROOT
 from cdfsg.paper.report.site import SITE
+from tests.project import copy, python
 
 LOCKED = "--require-hashes -r requirements.lock"
 OURS = "--no-deps --no-build-isolation -e ."
@@ -52,8 +53,7 @@ def test_an_environment_installs_the_lock_and_then_the_package_alone(file, expec
 
 @pytest.mark.parametrize("given, anew", [("", False), (sys.executable, False), ("other", True), ("missing", True)])
 def test_another_python_that_is_given_makes_the_environment_anew_and_its_own_does_not(tmp_path, given, anew):
-    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
+    copy(tmp_path, "Makefile", "requirements.lock", "pyproject.toml")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
     (tmp_path / ".venv" / "ready").touch()
     if given == "other":
@@ -161,12 +161,10 @@ def required(requires):
 def light(tmp_path_factory):
     """Folder of packages that has our wheel, and links to what pip would install with it; nothing else."""
     folder = tmp_path_factory.mktemp("light")
-    shutil.copytree(ROOT / "cdfsg", folder / "source" / "cdfsg", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder / "source")
+    source = copy(folder / "source", "cdfsg", "pyproject.toml", "README.md", "LICENSE")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     offline = ["--no-deps", "--no-index"]
-    subprocess.run([*pip, "wheel", *offline, "--no-build-isolation", "-w", folder, folder / "source"], check=True)
+    subprocess.run([*pip, "wheel", *offline, "--no-build-isolation", "-w", folder, source], check=True)
     subprocess.run([*pip, "install", *offline, "--target", folder / "site", *folder.glob("*.whl")], check=True)
     (ours,) = metadata.distributions(path=[str(folder / "site")])
     for name in required(ours.requires):
@@ -176,11 +174,8 @@ def light(tmp_path_factory):
     return folder / "site"
 
 
-def python(packages, *arguments, folder):
-    """Run Python with these packages alone."""
-    command = [sys.executable, "-S", "-W", "error", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(packages)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+ALONE = ("-S", "-W", "error")
+"""How Python has no packages but those of its path."""
 
 
 def test_the_package_brings_neither_jupyter_nor_matplotlib_nor_pandas(light):
@@ -190,7 +185,7 @@ def test_the_package_brings_neither_jupyter_nor_matplotlib_nor_pandas(light):
 
 def test_the_lines_of_the_readme_run_with_the_package_alone(light, tmp_path):
     (lines,) = re.findall(r"```python\n(.*?)```", text_of("README.md"), re.DOTALL)
-    done = python(light, "-c", lines, folder=tmp_path)
+    done = python(*ALONE, "-c", lines, root=light, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("[0.8")
 
@@ -206,7 +201,7 @@ for module in pkgutil.walk_packages(cdfsg.__path__, "cdfsg."):
         __import__(module.name)
 print(cdfsg.__file__, load("digits"), load("synthetic"), make_views(50, (3, 2), (0.9,), 0))
 """
-    done = python(light, "-c", code, folder=tmp_path)
+    done = python(*ALONE, "-c", code, root=light, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(light))
 
@@ -217,6 +212,6 @@ def test_a_command_says_in_a_sentence_that_it_needs_the_repository_or_the_extra(
     shutil.copytree(light, site, symlinks=True)
     if checkout:
         (tmp_path / "site" / "data" / "paper").mkdir(parents=True)
-    done = python(site, "-m", "cdfsg", "status", folder=tmp_path)
+    done = python(*ALONE, "-m", "cdfsg", "status", root=site, cwd=tmp_path)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith("cdfsg: python -m cdfsg ") and done.stderr.count("\n") == 1 and words in done.stderr

@@ -1,13 +1,11 @@
 """A solver that the paper does not have: one file and its registration, in a copy of the package."""
 
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from cdfsg.files import ROOT
+from tests import project
 
 IMPORTS, SOLVERS = "from cdfsg.solvers.rsg_plus import RSGPlus\n", '    "RSG+": RSGPlus,\n'
 REGISTRATION = {
@@ -59,9 +57,7 @@ if __name__ == "__main__":
 @pytest.fixture
 def copy(tmp_path):
     """A copy of the project in which the example solver has its file and its registration."""
-    for name in ("cdfsg", "tests", "data/paper"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    solvers = tmp_path / "cdfsg" / "solvers"
+    solvers = project.copy(tmp_path, "cdfsg", "tests", "data/paper") / "cdfsg" / "solvers"
     shutil.copy(ROOT / "examples" / "fourth_order.py", solvers)
     text = (solvers / "__init__.py").read_text()
     for old, new in REGISTRATION.items():
@@ -72,10 +68,9 @@ def copy(tmp_path):
 
 
 def python(copy, *arguments):
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
-    result = subprocess.run([sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
-    return result.stdout
+    done = project.python(*arguments, root=copy)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
 
 
 def test_a_solver_of_one_file_and_its_registration_is_in_every_table(copy):

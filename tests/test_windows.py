@@ -14,6 +14,7 @@ import pytest
 from cdfsg import files
 from cdfsg.files import ROOT, try_lock, write_atomically
 from cdfsg.lock import Busy, lock
+from tests.project import python
 
 fcntl = pytest.importorskip("fcntl", reason="stands in for msvcrt where there is none")
 
@@ -132,10 +133,6 @@ print(crashing.cli.main(["quick", "--jobs", "1"]), crashing.cli.main(["status"])
 
 
 def test_commands_run_without_what_only_posix_has_and_read_no_text_in_the_encoding_of_the_machine(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-X", "warn_default_encoding", "-c", RUN, str(tmp_path)], cwd=ROOT,
-        capture_output=True, encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": str(ROOT), "CDFSG_CACHE_DIR": str(tmp_path)},
-    )  # fmt: skip
+    done = python("-X", "warn_default_encoding", "-c", RUN, tmp_path, CDFSG_CACHE_DIR=str(tmp_path))
     assert done.stdout.endswith("0 0\n"), done.stdout + done.stderr
     assert "EncodingWarning" in done.stderr and not re.findall(rf"{ROOT / 'cdfsg'}.*EncodingWarning", done.stderr)

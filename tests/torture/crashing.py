@@ -7,7 +7,6 @@ is work and not the start of Python; it leads a process group of its own, and it
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -17,9 +16,9 @@ from pathlib import Path
 
 from cdfsg import __main__ as cli
 from cdfsg.datasets.download import Source, obtain
-from cdfsg.files import ROOT
 from cdfsg.paper import archive, compute, experiments
 from tests.paper.fakes import TINY
+from tests.project import python, replace_and
 
 EXPERIMENTS = {"tiny": TINY, "digits": experiments.QUICK}
 STEPS = 6
@@ -28,16 +27,9 @@ STEPS = 6
 
 def do(*arguments: object) -> str:
     """Run a function of this module in its process, and give what it prints."""
-    command = [sys.executable, "-m", "tests.torture.crashing", *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=900)
+    done = python("-m", "tests.torture.crashing", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def environment() -> dict[str, str]:
-    """One thread, as `make` sets it, and the package of this checkout."""
-    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    return {**os.environ, **one, "PYTHONPATH": str(ROOT)}
 
 
 def redirect(folder: Path, experiment: str) -> None:
@@ -58,7 +50,7 @@ def warm(experiment: str) -> None:
         compute.key_of(job)
 
 
-def start(folder: Path, experiment: str, arguments: list[str], die=lambda: None) -> int:
+def start(folder: Path, experiment: str, arguments: list[str], write=os.replace) -> int:
     """Fork a command into a process group of its own; its output is appended to ``folder.log``."""
     child = os.fork()
     if child:
@@ -68,7 +60,7 @@ def start(folder: Path, experiment: str, arguments: list[str], die=lambda: None)
     os.dup2(log, 1)
     os.dup2(log, 2)
     redirect(folder, experiment)
-    die()
+    os.replace = write
     sys.exit(cli.main(arguments))  # and not os._exit: joblib ends its workers at exit
 
 
@@ -125,27 +117,12 @@ def writes(folder: str, experiment: str) -> None:
     assert finished(start(Path(folder, "0"), experiment, arguments)) == 0
     for number, before in enumerate([True, False], start=1):
         for at in cycle((1, 2, 3)):
-            die = partial(die_at_write, at, before)
-            status = finished(start(Path(folder, str(number)), experiment, arguments, die))
+            write = replace_and(partial(os.killpg, 0, signal.SIGKILL), at, before)
+            status = finished(start(Path(folder, str(number)), experiment, arguments, write))
             if status == 0:
                 break
             assert status == -signal.SIGKILL
             print("killed", number, flush=True)
-
-
-def die_at_write(at: int, before: bool) -> None:
-    """From now on this process is killed at a write, before or after the file gets its name."""
-    plain, calls = os.replace, iter(range(1, 10**6))
-
-    def replaced(source: str, target: str) -> None:
-        now = next(calls) == at
-        if now and before:
-            os.killpg(0, signal.SIGKILL)
-        plain(source, target)
-        if now:
-            os.killpg(0, signal.SIGKILL)
-
-    os.replace = replaced
 
 
 def race(folder: str, second: str) -> None:

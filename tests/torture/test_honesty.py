@@ -7,8 +7,6 @@ pass.
 import os
 import re
 import shutil
-import subprocess
-import sys
 
 import nbformat
 import pandas as pd
@@ -20,6 +18,7 @@ from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.records import SETTINGS
 from tests.paper.test_published_records import SAMPLED, sample
+from tests.project import python
 
 pytestmark = [pytest.mark.torture, pytest.mark.case("honesty: what is wrong makes a test fail")]
 
@@ -85,13 +84,10 @@ def changed(copy):
 
 def noticed(copy, *arguments, **environment):
     """Whether tests run in the copy fail, and what they print; it is an error if none is collected."""
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", **environment}
-    for name in [name for name in environment if name.startswith("PYTEST_")]:
-        del environment[name]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments]
-    result = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
-    assert result.returncode in (0, 1), result.stdout[-3000:] + result.stderr[-3000:]
-    return result.returncode == 1, result.stdout
+    environment |= {name: None for name in os.environ if name.startswith("PYTEST_")} | {"PYTHONDONTWRITEBYTECODE": "1"}
+    done = python("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments, root=copy, **environment)
+    assert done.returncode in (0, 1), done.stdout[-3000:] + done.stderr[-3000:]
+    return done.returncode == 1, done.stdout
 
 
 def moved(path, place):

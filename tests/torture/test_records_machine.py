@@ -22,13 +22,12 @@ from hypothesis.stateful import (
 
 from cdfsg.files import is_intact, sweep
 from cdfsg.paper import archive, records, run
-from cdfsg.paper.experiments import Job
 from cdfsg.paper.run import key_of, run_jobs
 from tests.datasets.builders import flip
-from tests.paper.fakes import NUMBERS, TINY, fake
+from tests.paper.fakes import JOB, NUMBERS, TINY, fake
+from tests.project import replace_and
 
 NOT_IN_CURVES = [name for name in NUMBERS if name not in ("quality", "pcc", "fval", "fea")]
-JOB = Job("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", ((1, 1), (1, 2)), ((0.5, 0.1), (0.25, 0.01)))
 ROLES = ("tuning", "tuning", "tuning", "trace")
 JOBS = [replace(JOB, seeds=((k, 1), (k, 2)), role=role) for k, role in enumerate(ROLES, start=1)]
 SOME = st.lists(st.sampled_from(JOBS), min_size=1, unique=True)
@@ -75,22 +74,13 @@ class Records(RuleBasedStateMachine):
 
     @rule(jobs=SOME, at=st.integers(1, 4), after=st.booleans())
     def run_until_killed(self, jobs, at, after):
-        plain, unlink, calls = os.replace, Path.unlink, iter(range(1, 100))
+        def kill():
+            patch.setattr(Path, "unlink", lambda *_, **__: None)  # who is killed cleans nothing up
+            raise Killed
 
-        def replaced(source, target):
-            now = next(calls) == at
-            if not now or after:
-                plain(source, target)
-            if now:
-                Path.unlink = lambda *_, **__: None  # who is killed cleans nothing up
-                raise Killed
-
-        os.replace = replaced
-        try:
-            with suppress(Killed):
-                run_jobs(jobs, self.folder, 1)
-        finally:
-            os.replace, Path.unlink = plain, unlink
+        with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+            patch.setattr(os, "replace", replace_and(kill, at, not after))
+            run_jobs(jobs, self.folder, 1)
 
     @rule(job=st.sampled_from(JOBS), share=st.floats(0, 0.999), harm=st.sampled_from(["flip", "cut", "delete"]))
     def damage(self, job, share, harm):

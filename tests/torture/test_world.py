@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cdfsg.files import ROOT, write_atomically
+from cdfsg.files import write_atomically
+from tests.project import copy, python
 
 ODD = "Käse und Brot"
 BLOCKS = """
@@ -39,35 +40,14 @@ Its arguments are their number, the processes, and the MB of memory that it may 
 """
 
 
-def python(*arguments, cwd=None, root=ROOT, limit=None, **environment):
-    """Run Python on the package in `root`; names given as None are taken out of the environment."""
-    merged = {**os.environ, "PYTHONPATH": str(root), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **environment}
-    merged = {name: value for name, value in merged.items() if value is not None}
-
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=cwd, env=merged, capture_output=True, encoding="utf-8",
-        errors="replace", timeout=300, preexec_fn=limit,
-    )  # fmt: skip
-
-
 def blocks(count=1, processes=1, room=0, **options):
-    return python("-c", BLOCKS, *map(str, (count, processes, room)), **options)
+    return python("-c", BLOCKS, count, processes, room, **options)
 
 
 def in_words(done, *words):
     """Whether a command failed with one line for people that has the words."""
     told = done.stderr.strip().splitlines()
     return done.returncode == 1 and "Traceback" not in done.stderr and told and all(word in told[-1] for word in words)
-
-
-def checkout(target):
-    """A copy of what a user has, less what takes long to copy."""
-    target.mkdir(parents=True)
-    for name in ("cdfsg", "data/paper", "data/records", "docs"):
-        shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Makefile", "pyproject.toml", "requirements.lock", "README.md"):
-        shutil.copy(ROOT / name, target)
-    return target
 
 
 @contextlib.contextmanager
@@ -146,8 +126,9 @@ print(obtain("x", "md5:" + hashlib.md5(data).hexdigest(), [Source("mirror", lamb
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory):
-    """A checkout in a folder with a space and a letter beyond ASCII."""
-    return checkout(tmp_path_factory.mktemp("world") / ODD / "repo")
+    """A checkout in a folder with a space and a letter beyond ASCII, less what takes long to copy."""
+    folders, files = "cdfsg data/paper data/records docs", "Makefile pyproject.toml requirements.lock README.md"
+    return copy(tmp_path_factory.mktemp("world") / ODD / "repo", *folders.split(), *files.split())
 
 
 @pytest.fixture
@@ -163,7 +144,7 @@ def read_only(odd):
 def test_a_read_only_checkout_runs_with_its_caches_elsewhere_and_says_so_without(read_only, tmp_path):
     with pytest.raises(OSError, match="Read-only"):
         (read_only / "x").touch()
-    elsewhere = {"root": read_only, "cwd": read_only, "PYTHONDONTWRITEBYTECODE": None}
+    elsewhere = {"root": read_only, "PYTHONDONTWRITEBYTECODE": None}
     done = blocks(**elsewhere)
     assert in_words(done, "Read-only file system", "data/cache", "set CDFSG_CACHE_DIR"), done.stderr
     elsewhere |= {"CDFSG_CACHE_DIR": str(tmp_path / "cache"), "CDFSG_DATA_DIR": str(tmp_path / "raw")}
@@ -176,7 +157,7 @@ def test_a_read_only_checkout_runs_with_its_caches_elsewhere_and_says_so_without
 @pytest.mark.case("world: a read-only checkout")
 @pytest.mark.torture
 def test_the_commands_that_only_read_work_in_a_read_only_checkout(tally, read_only, tmp_path):
-    elsewhere = {"root": read_only, "cwd": read_only, "CDFSG_CACHE_DIR": str(tmp_path), "CDFSG_MEDIAMILL": "surrogate"}
+    elsewhere = {"root": read_only, "CDFSG_CACHE_DIR": str(tmp_path), "CDFSG_MEDIAMILL": "surrogate"}
     for command in (["status", "--only", "dataset=mediamill"], ["verdict", "--help"], ["theory", "--help"]):
         done = python("-m", "cdfsg", *command, **elsewhere)
         tally(done.returncode == 0 or pytest.fail(done.stderr))
