@@ -1,5 +1,6 @@
 """Commands that are killed by SIGKILL and given again, or given twice at once, end with the records of one alone."""
 
+import io
 import os
 import signal
 import subprocess
@@ -13,9 +14,9 @@ import pandas as pd
 import pytest
 
 from cdfsg import checksums
-from cdfsg.files import ROOT
-from cdfsg.paper import records
-from tests.torture.crashing import do, environment
+from cdfsg.files import ROOT, read_sealed
+from tests.project import ONE_THREAD
+from tests.torture.crashing import do
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="needs Linux: /proc, and a process that may fork after it has computed"
@@ -39,49 +40,43 @@ def contents(folder):
     """Every file by its name: tables without what differs between two runs, the others as they are."""
     found = {}
     for path in filter(lambda path: path.is_file() and path.name not in ("lock", checksums.LIST), folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.parent.name == "runs" and path.suffix == ".csv":
-            found[name] = records.read([path]).drop(columns=WALL_TIMES, errors="ignore")
-        elif path.suffix == ".csv":
-            read = checksums.read_csv if path.parent.name == "records" else pd.read_csv  # a figure has no checksum
-            found[name] = read(path).drop(columns=WALL_TIMES, errors="ignore")
-        else:
-            found[name] = path.read_bytes()
+        read = {"runs": read_sealed, "records": checksums.read}.get(path.parent.name, Path.read_bytes)
+        content = read(path)
+        if path.suffix == ".csv":
+            content = pd.read_csv(io.BytesIO(content)).drop(columns=WALL_TIMES, errors="ignore").to_csv()
+        found[str(path.relative_to(folder))] = content
     return found
 
 
 def differences(expected, found):
     """Names of files that one side lacks or that differ, temporary ones included."""
-    wrong = sorted(set(expected) ^ set(found))
-    for name in set(expected) & set(found):
-        one, other = expected[name], found[name]
-        wrong += [] if (one.equals(other) if isinstance(one, pd.DataFrame) else one == other) else [name]
-    return wrong
+    return sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
 
 
-@pytest.mark.case("kills: at random moments, tiny")
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_small_storm_of_kills_changes_no_record(tmp_path, tally, jobs):
-    assert crash(tmp_path, tally, "storm", tmp_path, "tiny", 5, jobs, True, 1) == 5
+LONG = pytest.mark.torture
+TINY, DIGITS, ALONE = (
+    pytest.mark.case(f"kills: at random moments, {words}") for words in ("tiny", "digits", "the workers go on")
+)
+
+
+@pytest.mark.parametrize(
+    "experiment, kills, jobs, workers_too, seed",
+    [
+        pytest.param("tiny", 5, 1, True, 1, marks=TINY),
+        pytest.param("tiny", 5, 2, True, 1, marks=TINY),
+        pytest.param("tiny", 5, 2, False, 3, marks=[ALONE, LONG]),
+        pytest.param("digits", 30, 1, True, 1, marks=[DIGITS, LONG]),
+        pytest.param("digits", 20, 2, True, 2, marks=[DIGITS, LONG]),
+    ],
+)
+def test_a_storm_of_kills_changes_no_record(tmp_path, tally, experiment, kills, jobs, workers_too, seed):
+    assert crash(tmp_path, tally, "storm", tmp_path, experiment, kills, jobs, workers_too, seed) == kills
 
 
 @pytest.mark.case("kills: before and after every write")
 def test_a_kill_before_or_after_any_write_changes_no_record(tmp_path, tally):
     # Each run writes two cached arrays, its blocks, and three files of records with their list.
     assert crash(tmp_path, tally, "writes", tmp_path, "tiny") >= 30
-
-
-@pytest.mark.torture
-@pytest.mark.case("kills: at random moments, digits")
-@pytest.mark.parametrize("jobs, kills", [(1, 30), (2, 20)])
-def test_a_storm_of_kills_on_digits_changes_no_record(tmp_path, tally, jobs, kills):
-    assert crash(tmp_path, tally, "storm", tmp_path, "digits", kills, jobs, True, jobs) == kills
-
-
-@pytest.mark.torture
-@pytest.mark.case("kills: at random moments, the workers go on")
-def test_a_kill_of_the_command_alone_changes_no_record_though_its_workers_live_on(tmp_path, tally):
-    assert crash(tmp_path, tally, "storm", tmp_path, "tiny", 5, 2, False, 3) == 5
 
 
 @pytest.mark.case("concurrency: two commands at once in a checkout")
@@ -106,7 +101,8 @@ def quick(cache, seconds=None):
     """`quick` with its notebooks; killed with all of its group after some seconds, if these are given."""
     running = subprocess.Popen(
         [sys.executable, "-m", "cdfsg", "quick", "--jobs", "2"], cwd=ROOT, start_new_session=True,
-        env={**environment(), "CDFSG_CACHE_DIR": str(cache)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**os.environ, **ONE_THREAD, "PYTHONPATH": str(ROOT), "CDFSG_CACHE_DIR": str(cache)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         return running.wait(seconds)
