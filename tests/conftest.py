@@ -1,5 +1,10 @@
+import pkgutil
+from importlib import import_module
+
 import numpy as np
 import pytest
+
+import cdfsg
 
 
 def pytest_addoption(parser):
@@ -23,6 +28,19 @@ def case(request, record_property):
     if marker is not None:
         record_property("case", marker.args[0])
     return marker
+
+
+@pytest.fixture
+def everywhere(monkeypatch):
+    """Return a function that gives constants of the package, as RECORDS, other values in all modules that have them."""
+
+    def put(**values):
+        for found in pkgutil.walk_packages(cdfsg.__path__, "cdfsg."):
+            module = import_module(found.name)
+            for name in values.keys() & vars(module).keys():
+                monkeypatch.setattr(module, name, values[name])
+
+    return put
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from cdfsg import __main__ as cli
 from cdfsg.files import NOTEBOOKS, ROOT
-from cdfsg.paper.report import notebooks, summaries
+from cdfsg.paper.report import notebooks
 from cdfsg.paper.results import claims, verdicts
 
 NAMES = [*notebooks.names(), *sorted(f"instances/{path.stem}" for path in notebooks.INSTANCES.glob("*.ipynb"))]
@@ -30,10 +30,9 @@ def test_a_notebook_has_been_run_ends_with_a_check_and_keeps_no_trace_of_the_mac
     assert str(ROOT) not in texts and not re.search(r"0x[0-9a-f]{6}", texts)
 
 
-def test_the_readme_and_the_report_are_those_of_the_published_records(tmp_path, monkeypatch):
+def test_the_readme_and_the_report_are_those_of_the_published_records(tmp_path, monkeypatch, everywhere):
     shutil.copy(ROOT / "README.md", tmp_path)
-    for module in (cli, summaries):
-        monkeypatch.setattr(module, "ROOT", tmp_path)
+    everywhere(ROOT=tmp_path)
     monkeypatch.setattr(verdicts, "write", verdicts.read)
     monkeypatch.setattr(claims, "write", claims.ledger)
     cli._verdict(None)

@@ -12,16 +12,17 @@ import pytest
 from cdfsg import __main__ as cli
 from cdfsg import checksums
 from cdfsg.datasets.download import DownloadError, Source, obtain
-from cdfsg.files import FIGURES, NOTEBOOKS, PAPER, RECORDS, ROOT, Damaged
+from cdfsg.files import Damaged
 from cdfsg.paper import archive, run
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.measure import cost, data_table
-from cdfsg.paper.report import figures, notebooks, pages, site, summaries
+from cdfsg.paper.report import figures, notebooks
 from cdfsg.paper.results import claims, conclusions, multiverse, reported, verdicts
 from cdfsg.paper.run import key_of, run_jobs
 from cdfsg.theory import statements
 from tests.datasets.builders import flip
 from tests.paper.fakes import TINY, fake
+from tests.project import copy
 
 EXPERIMENT = EXPERIMENTS["ta:pcctimemn"]
 
@@ -78,23 +79,12 @@ def refuse_all(readers, tally, kinds=DAMAGES):
 
 
 @pytest.fixture
-def copied(tmp_path, monkeypatch):
+def copied(tmp_path, everywhere):
     """The repository's data, figures and notebooks in a folder, and everything that reads them there."""
-    for name, folder in {"paper": PAPER, "records": RECORDS, "figures": FIGURES, "notebooks": NOTEBOOKS}.items():
-        shutil.copytree(folder, tmp_path / name)
-    shutil.copy(ROOT / "README.md", tmp_path)
-    for module in (reported, claims, multiverse, data_table, cost):
-        monkeypatch.setattr(module, "PAPER", tmp_path / "paper")
-    for module in (cli, archive, verdicts, conclusions, claims, cost, data_table, site):
-        monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
-    monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
-    for module in (cli, summaries):
-        monkeypatch.setattr(module, "ROOT", tmp_path)
-    for module in (site, pages):
-        monkeypatch.setattr(module, "FIGURES", tmp_path / "figures")
-    for module in (site, notebooks):
-        monkeypatch.setattr(module, "NOTEBOOKS", tmp_path / "notebooks")
-    monkeypatch.setattr(notebooks, "INSTANCES", tmp_path / "notebooks" / "instances")
+    places = {"PAPER": "data/paper", "RECORDS": "data/records", "FIGURES": "figures", "NOTEBOOKS": "notebooks"}
+    copy(tmp_path, *places.values(), "README.md", "REPORT.md")
+    everywhere(**{name: tmp_path / place for name, place in places.items()})
+    everywhere(ROOT=tmp_path, RUNS=tmp_path / "runs", INSTANCES=tmp_path / "notebooks" / "instances")
     reported.tolerances.cache_clear()
     yield tmp_path
     reported.tolerances.cache_clear()
@@ -106,7 +96,7 @@ def test_the_papers_numbers_are_refused_when_they_are_damaged(copied, tally):
         reported.tolerances.cache_clear()
         return reported.tolerances()
 
-    folder = copied / "paper"
+    folder = copied / "data" / "paper"
     readers = {
         "tables.csv": lambda: reported.load_table("ta:pcctimemn"), "tolerances.toml": tolerances,
         "claims.toml": claims.load_claims, "criterion.toml": multiverse.criterion,
@@ -141,7 +131,7 @@ def reader_of(name):
 
 @pytest.mark.case("rot: published records")
 def test_published_records_are_refused_when_they_are_damaged(copied, tally):
-    paths = sorted((copied / "records").glob("*.csv"))
+    paths = sorted((copied / "data" / "records").glob("*.csv"))
     # Of each kind of records one file; all are read by the same few functions.
     kinds = [path for path in paths if "huber" not in path.name and not path.name.startswith("nmnist")]
     refuse_all({path: reader_of(path.name) for path in kinds}, tally)
@@ -177,7 +167,7 @@ def test_the_report_refuses_a_damaged_notebook(copied, tally):
 @pytest.mark.parametrize("command", ["verdict", "report", "status"])
 @pytest.mark.parametrize("kind", ["digit", "row twice", "folder"])
 def test_a_command_on_damaged_records_ends_with_their_name_and_writes_nothing(copied, capsys, command, kind):
-    victim = copied / "records" / "mediamill-identity.csv"
+    victim = copied / "data" / "records" / "mediamill-identity.csv"
     damage(victim, kind)
     before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file() and path.name != "lock"}
     assert cli.main([command]) == 1
