@@ -3,8 +3,7 @@
     .venv/bin/python benchmarks/compare.py /path/to/the/old/records data/records
 
 It prints how far the numbers of the same runs lie apart, the runs for which that is more than 1e-4 (`LIMIT`), and
-the selected settings and the words of the verdicts and claims that differ.  With a third argument, the name of a CSV
-file, it also writes there the list of those runs, of a curve the point that differs most.
+the selected settings and the words of the verdicts and claims that differ.
 """
 
 import argparse
@@ -13,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cdfsg import checksums
 from cdfsg.linalg import Array
 from cdfsg.paper.archive import INDEX
 from cdfsg.paper.records import SETTINGS
@@ -122,11 +120,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
-    parser.add_argument("list", type=Path, nargs="?")
     given = parser.parse_args()
-    parts = compare(given.old, given.new)
-    if given.list:
-        once = parts["runs"].sort_values("apart").drop_duplicates(RUN[:-1], keep="last")  # of a curve one point
-        checksums.write(given.list, once.sort_index().to_csv(index=False, float_format="%.6g", lineterminator="\n"))
-    for title, found in parts.items():
+    for title, found in compare(given.old, given.new).items():
         print(f"\n{title}: {len(found)}\n{found.to_string(float_format='{:.3g}'.format)}")
