@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import hashlib
 import io
 import os
 import pickle
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from cdfsg.datasets import DownloadError
+from cdfsg.datasets import DownloadError, mnist
 
 
 @contextlib.contextmanager
@@ -109,3 +110,12 @@ def arff(features, labels, sparse_from=None):
     lines = [",".join(row) for row in table[:split]]
     lines += ["{" + ", ".join(f"{n} {v}" for n, v in enumerate(row) if v != "0") + "}" for row in table[split:]]
     return f"% toy\n@relation toy\n{header}@data\n{chr(10).join(lines)}\n".encode()
+
+
+def stand_in(monkeypatch, folder):
+    """Three images in place of MNIST's, in a data folder without a way to fetch."""
+    images = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
+    monkeypatch.setenv("CDFSG_DATA_DIR", str(folder))
+    monkeypatch.setattr(mnist, "CHECKSUM", "md5:" + hashlib.md5(idx(images)).hexdigest())
+    monkeypatch.setattr(mnist, "SOURCES", mnist.SOURCES[:1])
+    return images

@@ -8,7 +8,7 @@ import pytest
 
 from cdfsg.datasets import DownloadError, load, load_mnist, mnist
 from cdfsg.datasets.download import Source, data_dir
-from tests.datasets.builders import hub_pickle, hub_wheel, idx, to_be_had
+from tests.datasets.builders import hub_pickle, hub_wheel, idx, stand_in, to_be_had
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +32,7 @@ def test_mnist_is_the_official_file_as_two_halves_of_each_image(views):
 
 @pytest.fixture
 def images(tmp_path, monkeypatch):
-    """Make three small images stand in for MNIST's, in an empty data folder, without a way to fetch."""
-    images = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
-    monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path))
-    monkeypatch.setattr(mnist, "CHECKSUM", "md5:" + hashlib.md5(idx(images)).hexdigest())
-    monkeypatch.setattr(mnist, "SOURCES", mnist.SOURCES[:1])
-    return images
+    return stand_in(monkeypatch, tmp_path)
 
 
 def loaded_pixels():

@@ -8,7 +8,6 @@ a process of its own.
 import bz2
 import contextlib
 import gzip
-import hashlib
 import io
 import pickle
 import struct
@@ -22,7 +21,7 @@ from scipy.io import savemat
 
 from cdfsg.datasets import mediamill_files, mnist, nmnist
 from cdfsg.datasets.download import DownloadError, Source, gunzip, obtain
-from tests.datasets.builders import arff, hub_pickle, hub_wheel, idx, npy, npz, svm
+from tests.datasets.builders import arff, hub_pickle, hub_wheel, idx, npy, npz, stand_in, svm
 
 FEATURES, LABELS, ROWS = 6, 4, 12
 LARGEST = 1 << 23
@@ -165,31 +164,26 @@ def test_a_mutated_npz_file_or_array_in_it_is_refused_or_has_features_and_labels
 @pytest.fixture
 def few_images(tmp_path, monkeypatch):
     """Let three images stand for MNIST's, and for n-MNIST's rows."""
-    images = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
-    raw = idx(images)
-    monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path))
-    monkeypatch.setattr(mnist, "CHECKSUM", "md5:" + hashlib.md5(raw).hexdigest())
-    monkeypatch.setattr(mnist, "SOURCES", mnist.SOURCES[:1])
     monkeypatch.setattr(mnist, "_PICKLED", 1 << 16)
     monkeypatch.setattr(nmnist, "_IMAGES", 3)
     monkeypatch.setattr(nmnist, "_LARGEST", 1 << 18)
-    return raw
+    return stand_in(monkeypatch, tmp_path)
 
 
 @FEW_OR_MANY
 @pytest.mark.case("parsers: mutated pickle of the package")
 def test_a_mutated_pickle_gives_an_error_or_the_images_and_runs_nothing(fuzz, few_images, tmp_path, capfd):
-    valid = hub_pickle(np.frombuffer(few_images, np.uint8, offset=16))
+    valid = hub_pickle(few_images)
 
     def check(head):
         (tmp_path / "x").unlink(missing_ok=True)
         source = Source("the package", lambda: mnist._idx_from_hub(hub_wheel(head + valid[400:])))
         with contextlib.suppress(DownloadError):
-            assert obtain("x", mnist.CHECKSUM, [source]).read_bytes() == few_images
+            assert obtain("x", mnist.CHECKSUM, [source]).read_bytes() == idx(few_images)
         assert {path.name for path in tmp_path.iterdir()} <= {"x"}
         capfd.readouterr()
 
-    assert mnist._idx_from_hub(hub_wheel(valid)) == few_images
+    assert mnist._idx_from_hub(hub_wheel(valid)) == idx(few_images)
     fuzz(mutated(valid[:400]), check)
 
 
