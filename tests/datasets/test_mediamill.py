@@ -11,7 +11,7 @@ from cdfsg.datasets import load, load_mediamill, mediamill, mediamill_files, med
 from cdfsg.datasets.download import Source, data_dir
 from cdfsg.datasets.mediamill_files import decode, encode
 from cdfsg.metrics import canonical_correlations
-from tests.datasets.builders import arff, flip, python2_pickle, svm, tarred
+from tests.datasets.builders import arff, python2_pickle, svm, tarred
 
 # --- the surrogate ---
 
@@ -169,39 +169,21 @@ def dump(features, labels):
 
 @pytest.fixture
 def package(rows, monkeypatch):
-    """Return a function that makes a source distribution the only way; its two files may be harmed."""
+    """Make a source distribution the only way but mirrors."""
     exact = np.round(rows[0].astype(np.float64), 6)
-    whole = [dump(exact[part], rows[1][part]) for part in PARTS]
-    names = list(mediamill_files.PICKLES)
-    checksums = [f"sha256:{hashlib.sha256(content).hexdigest()}" for content in whole]
-    monkeypatch.setattr(mediamill_files, "PICKLES", dict(zip(names, checksums, strict=True)))
-
-    def put(harm=lambda content: content):
-        archive = tarred([(name, harm(content)) for name, content in zip(names, whole, strict=True)])
-        fetch = lambda: mediamill_files.from_package(archive)  # noqa: E731
-        monkeypatch.setattr(mediamill, "PACKAGE", Source("the package", fetch))
-
-    return put
+    content = [dump(exact[part], rows[1][part]) for part in PARTS]
+    archive = tarred(zip(mediamill_files.PICKLES, content, strict=True))
+    monkeypatch.setattr(mediamill, "PACKAGE", Source("the package", lambda: mediamill_files.from_package(archive)))
 
 
 def test_without_a_mirror_the_package_gives_the_original(rows, package, monkeypatch):
-    package()
     monkeypatch.setattr(mediamill, "MIRRORS", ("http://127.0.0.1:1/",))  # nothing listens on port 1
     check(load_mediamill(), rows)
     assert os.listdir(data_dir()) == [mediamill.FILE]
 
 
-def test_a_flipped_byte_of_the_package_is_refused_before_it_is_unpacked(package, stand_in, monkeypatch, capfd):
-    package(flip)
-    monkeypatch.setattr(mediamill_files, "bz2", None)
-    assert load_mediamill() is stand_in
-    assert re.search(r"no success with the package: \d+ bytes with sha256 ", capfd.readouterr().err)
-    assert os.listdir(data_dir()) == []
-
-
 def test_the_package_goes_before_mirrors_files_of_other_values(rows, mirror, package, capfd):
     mirror(*packed(*altered(rows)))
-    package()
     check(load_mediamill(), rows)
     assert re.search(r"no success with http://.*/multilabel/: \d+ bytes with sha256 ", capfd.readouterr().err)
 

@@ -1,6 +1,4 @@
 import hashlib
-import io
-import tarfile
 
 import pytest
 
@@ -160,24 +158,3 @@ def test_an_index_that_sends_too_much_is_given_up(index, serve, place):
     path = {"page": "/simple/cdfsg-test-data/", "archive": f"/files/{WHEEL}"}[place]
     serve(bytes(1 << 20), length=None, path=path, kind="text/html")
     assert "it sends more than the 100000 bytes expected" in failed(most=100_000)
-
-
-@KINDS
-def test_a_member_that_is_missing_or_too_large_is_refused(filename):
-    with pytest.raises(KeyError, match="nothing"):
-        members(ARCHIVES[filename], ["nothing"])
-    assert members(ARCHIVES[filename], [MEMBER[filename]], len(GOOD)) == [GOOD]
-    with pytest.raises(ValueError, match=f"more than the {len(GOOD) - 1} bytes"):
-        members(ARCHIVES[filename], [MEMBER[filename]], len(GOOD) - 1)
-
-
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE])
-def test_a_member_of_a_source_distribution_that_is_no_plain_file_is_refused(kind):
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
-        archive.addfile(tarfile.TarInfo("x"))
-        member = tarfile.TarInfo("y")
-        member.type, member.linkname = kind, "x"
-        archive.addfile(member)
-    with pytest.raises(ValueError, match="y is not a plain file"):
-        members(stream.getvalue(), ["y"])

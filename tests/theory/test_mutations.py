@@ -31,7 +31,7 @@ def test_every_wrong_relation_is_noticed_and_one_of_a_percent_wherever_a_bound_i
 
 def test_every_statement_that_is_not_false_has_a_relation_in_the_table():
     missing = {entry.label for entry in statements.EVERY} - {row["statement"] for row in table()}
-    verdicts = {row.statement: row.verdict for row in statements.recorded().values()}
+    verdicts = {label: row["verdict"] for label, row in statements.recorded().items()}
     assert {label for label in missing if verdicts.get(label) != FALSE} == set()
 
 

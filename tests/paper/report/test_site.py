@@ -137,11 +137,12 @@ def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erra
     soup, rows = page("pages/theory"), statements.recorded().values()
     cells = [row.select("td") for row in soup.select("article table.numbers tbody tr")]
     shown = [(says.text, known.text, verdict.text) for _, _, says, known, _, verdict in cells]
-    assert sorted(shown) == sorted((r.says, r.known_by, f"{site.SIGNS[r.verdict][0]} {r.verdict}") for r in rows)
+    signed = {word: f"{sign[0]} {word}" for word, sign in site.SIGNS.items()}
+    assert sorted(shown) == sorted((row["says"], row["known_by"], signed[row["verdict"]]) for row in rows)
     assert all(str(entry.proof or entry.counterexample()) in soup.text for entry in statements.errata())
     # It shows at first what does not hold as printed.
     first = [row for row in soup.select("article table.numbers tbody tr") if not row.find_parent("details")]
-    wanted = [row.says for row in rows if row.source == "printed" and row.verdict != "holds"]
+    wanted = [row["says"] for row in rows if row["source"] == "printed" and row["verdict"] != "holds"]
     assert [row.select("td")[2].text for row in first] == wanted != []
     typos = [entry.place for entry in statements.errata() if entry.severity == "typo"]
     heads = [head.text for head in soup.select("h3")]

@@ -57,7 +57,8 @@ def test_the_answer_has_what_is_not_reproduced_first_then_three_numbers_with_cha
     numbers = conclusions.by_dataset(judged)
     text = summaries.texts(judged, claims.read())["answer"]
     accuracy = conclusions.endpoints(judged, numbers)["accuracy"]
-    total, words = numbers.iloc[-1], [row.verdict for row in statements.recorded().values() if row.source == PRINTED]
+    theory, total = statements.recorded().values(), numbers.iloc[-1]
+    words = [row["verdict"] for row in theory if row["source"] == PRINTED]
     assert text.startswith(f"**The numbers are not reproduced.** {total['numbers'] - total['match']} of the ")
     accurate = claims.read().set_index("claim").loc["accuracy"]
     assert f"| {accurate['paper_holds']} of {accurate['paper_of']} | {accurate['holds']} of {accurate['of']} |" in text
