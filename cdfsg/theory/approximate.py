@@ -79,17 +79,12 @@ def digits(size: int = 100, kept: int = 4) -> FinitePencil:
     Each half is in its first principal components, of variance 1, so that ``M = I``.
     """
     images = load_digits().images
-    halves = [view.reshape(len(view), -1) for view in np.split(images, 2, axis=2)]
     count = len(images) // size * size
-    views = []
-    for half in halves:
-        U = np.linalg.svd(half[:count] - half[:count].mean(axis=0), full_matrices=False)[0]
-        views.append((U[:, :kept] * count**0.5).reshape(-1, size, kept))
-    one, two = views
-    A_xi, M_theta = np.zeros((2, count // size, 2 * kept, 2 * kept))
-    M_theta[:, :kept, :kept], M_theta[:, kept:, kept:] = one.mT @ one / size, two.mT @ two / size
-    A_xi[:, :kept, kept:] = -2 * one.mT @ two / size
-    return FinitePencil(A_xi + A_xi.mT, M_theta)
+    halves = np.stack(np.split(images[:count], 2, axis=2)).reshape(2, count, -1)
+    U = np.linalg.svd(halves - halves.mean(axis=1, keepdims=True), full_matrices=False)[0]
+    Z = np.hstack(U[..., :kept] * count**0.5).reshape(-1, size, 2 * kept)
+    S, within = Z.mT @ Z / size, np.kron(np.eye(2), np.ones((kept, kept)))
+    return FinitePencil(-2 * S * (1 - within), S * within)
 
 
 def observed(toy: FinitePencil, setting: Setting, p: int = 2, lanes: int = 4) -> tuple[float, Constants]:

@@ -328,15 +328,13 @@ def random_path(solver: CDFSG, toy: FinitePencil, X0: Array, s1: float, s2: floa
         yield state
 
 
-def rate_at(solver: CDFSG, K: int, lanes: int = LANES, seed: int = 0) -> Array:
-    rng = default_rng([seed, K])
-    X0 = np.stack([np.linalg.qr(rng.standard_normal((5, 2)))[0] / 2 for _ in range(lanes)])
-    return mean_squared_gradients(solver, rate_problem(), X0, S1, S2[solver.name] / K**0.5, K, rng)
-
-
 def rate(solver: CDFSG) -> tuple[Array, float, float]:
     """Mean squared gradients (horizons, lanes), and `slope_and_width`."""
-    means = np.stack([rate_at(solver, K) for K in HORIZONS])
+    means = np.empty((len(HORIZONS), LANES))
+    for number, K in enumerate(HORIZONS):
+        rng = default_rng([0, K])
+        X0 = np.linalg.qr(rng.standard_normal((LANES, 5, 2)))[0] / 2
+        means[number] = mean_squared_gradients(solver, rate_problem(), X0, S1, S2[solver.name] / K**0.5, K, rng)
     return means, *slope_and_width(HORIZONS, means)
 
 
@@ -350,8 +348,11 @@ STEADY = (400, 1600, 6400)
 TOLERANCE = 0.05  # of a slope beyond the transient
 
 
-def steady_problems() -> Iterator[tuple[str, FinitePencil, Array]]:
-    """Three problems of little noise, and a minimiser of h: from there, beyond a few steps, noise alone is seen."""
+def steady_slopes(solver: CDFSG, s2: float) -> Iterator[tuple[str, float, float]]:
+    """`slope_and_width` over `STEADY` of eight groups of lanes, which have the same draws at each horizon.
+
+    Three problems of little noise, from a minimiser of h: beyond a few steps, noise alone is seen.
+    """
     for name, A, M, p in (
         ("n = p = 1", [-1.0], [1.0], 1), ("indefinite M_theta, n = 3, p = 1", [-1.0, 0.5, 1.0], [1.0, 0.5, 0.1], 1),
         ("n = 4, p = 2", [-1.0, -0.5, 1.0, 2.0], [1.0, 0.8, 0.5, 0.4], 2),
@@ -359,12 +360,7 @@ def steady_problems() -> Iterator[tuple[str, FinitePencil, Array]]:
         noise = 0.2 if p == len(A) else 0.1
         A_xi, M_theta = noise * sym(default_rng(21).standard_normal((2, 16, len(A), len(A))))
         A_xi, M_theta = (np.diag(mean) + a - a.mean(axis=0) for mean, a in ((A, A_xi), (M, M_theta)))
-        yield name, FinitePencil(A_xi, M_theta), eigh(np.diag(A), np.diag(M))[1][:, :p]
-
-
-def steady_slopes(solver: CDFSG, s2: float) -> Iterator[tuple[str, float, float]]:
-    """`slope_and_width` over `STEADY` of eight groups of lanes, which have the same draws at each horizon."""
-    for name, toy, X in steady_problems():
+        toy, X = FinitePencil(A_xi, M_theta), eigh(np.diag(A), np.diag(M))[1][:, :p]
         X0 = np.repeat(X[None], 8 * LANES, axis=0)
         means = [mean_squared_gradients(solver, toy, X0, 0.5, s2 / K**0.5, K, default_rng(3)) for K in STEADY]
         groups = np.reshape(means, (len(STEADY), 8, LANES)).mean(axis=2)

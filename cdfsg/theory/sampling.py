@@ -41,16 +41,10 @@ def surrogate_value() -> Margins:
 def direction() -> Margins:
     for _, h, X, rng in points(somewhere, any_instances(COUNT, 16, kinds=LIPSCHITZ)):
         D, C = somewhere(h.M, X.shape[1], rng), h.constraint(X)
-        Y = sym(rng.standard_normal(C.shape))
-        W = h.direction(X, Y)
-        yield equal(surrogate_slope(h, X, Y, D), inner(W, D), norm(W) * norm(D) + abs(h.surrogate(X, Y)))
+        Y, S = sym(rng.standard_normal(C.shape)), 2 * sym(X.T @ h.M @ D)  # Y moves along S, as C does
+        W, slope = h.direction(X, Y), derivative(lambda t: h.surrogate(X + t * D, Y + t * S))  # noqa: B023
+        yield equal(slope, inner(W, D), norm(W) * norm(D) + abs(h.surrogate(X, Y)))
         yield equal(h.direction(X, C), h.gradient(X), norm(h.gradient(X)) + h.beta * norm(h.M @ X))
-
-
-def surrogate_slope(h: Penalty, X: Array, Y: Array, D: Array) -> Array:
-    """Derivative of H along D, where Y moves as C does."""
-    S = 2 * sym(X.T @ h.M @ D)
-    return derivative(lambda t: h.surrogate(X + t * D, Y + t * S))
 
 
 @statement("as:algo (1)", "Section 4.1, Assumption 4.1 (1)", assumes="GCCA with g(t) = t, xi and theta independent",

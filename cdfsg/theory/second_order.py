@@ -20,19 +20,13 @@ SIGN = 1e-12  # curvature, relative to the Hessian's size, that counts as zero
 FEASIBLE = STATIONARY + " and feasible"
 
 
-def tangent_basis(point: Point) -> Array:
-    """Orthonormal basis of the tangent space (eq:tx), shape (n p, dimension)."""
-    conditions = np.array([sym(point.X.T @ point.h.M @ unit).ravel() for unit in units(point.X)]).T
-    return null_space(conditions, rcond=1e-9)
-
-
-def tangent_form(point: Point, basis: Array) -> Array:
-    """``<T, hess f(X)[T] - M T X' grad f(X)>`` (def:ocso, corrected) on a basis."""
+def tangent_form(point: Point) -> tuple[Array, Array]:
+    """Orthonormal basis (n p, dimension) of the tangent space (eq:tx), and the corrected form of def:ocso on it."""
     h, X = point.h, point.X
-    multiplier = sym(X.T @ h.problem.gradient(X))
-    tangents = basis.T.reshape(-1, *X.shape)
-    images = [(h.problem.hessian(X, T) - h.M @ T @ multiplier).ravel() for T in tangents]
-    return sym(basis.T @ np.array(images).T) if images else np.zeros((0, 0))
+    conditions = np.array([sym(X.T @ h.M @ unit).ravel() for unit in units(X)]).T
+    basis, multiplier = null_space(conditions, rcond=1e-9), sym(X.T @ h.problem.gradient(X))
+    images = [h.problem.hessian(X, T) - h.M @ T @ multiplier for T in basis.T.reshape(-1, *X.shape)]
+    return basis, sym(basis.T @ np.reshape(images, basis.T.shape).T)
 
 
 def scale_of(point: Point) -> float:
@@ -105,8 +99,7 @@ def shared_second_order_points() -> Margins:
         if not point.is_feasible:
             yield true(point.least_curvature < -SIGN * scale)
             continue
-        basis = tangent_basis(point)
-        form, full = tangent_form(point, basis), hessian_matrix(point.h, point.X)
+        (basis, form), full = tangent_form(point), hessian_matrix(point.h, point.X)
         yield equal(form, basis.T @ full @ basis, scale)  # eq:s1
         least = np.linalg.eigvalsh(form).min(initial=0.0)
         if least > -SIGN * scale * low / high:

@@ -105,11 +105,8 @@ def test_the_norm_bound_of_L_h_bounds_difference_quotients(seed, n, p, size):
     assert quotient.max() <= rates.bounded_lipschitz(toy, beta, float(tau_x), 1.0)[0]
 
 
-@pytest.mark.parametrize("solver", [CDFSG(rates.RATE_BETA), CDFSGAda(rates.RATE_BETA)], ids=lambda s: s.name)
-def test_four_times_the_steps_at_least_almost_halve_the_mean_squared_gradient(solver):
-    assert 0 < rates.S1 <= 2 and rates.S2[solver.name] / (rates.S1 * min(rates.HORIZONS) ** 0.5) <= 1
-    short, long = (rates.rate_at(solver, K, lanes=64).mean() for K in (200, 800))
-    assert 0 < long < 0.6 * short
+def test_the_step_sizes_of_the_rates_are_those_of_the_theorems():
+    assert 0 < rates.S1 <= 2 and max(rates.S2.values()) / (rates.S1 * min(rates.HORIZONS) ** 0.5) <= 1
 
 
 def test_a_run_leaves_the_start_that_it_is_given_for_the_next_one():
