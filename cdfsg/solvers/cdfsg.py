@@ -37,12 +37,7 @@ class AdaptiveState(TrackingState):
 class CDFSG(Solver):
     """Algorithm 1: stochastic gradient method on (CDFCP) with a tracked p-by-p constraint value.
 
-    The step sizes are constant, ``alpha = s2`` and ``b = s2 / s1`` (Section 5.1).
-
-    Attributes
-    ----------
-    beta : float
-        Penalty parameter.
+    The step sizes are constant, ``alpha = s2`` and ``b = s2 / s1`` (Section 5.1); `beta` is the penalty parameter.
     """
 
     beta: float = 0.1
@@ -96,12 +91,7 @@ class CDFSG(Solver):
 class CDFSGAda(CDFSG):
     """Algorithm 2: Algorithm 1 with Adam-type step sizes (AMSGrad's maximum, no bias correction).
 
-    Attributes
-    ----------
-    eta1, eta2 : float
-        Decay of the moment estimates, in [0, 1).
-    epsilon : float
-        Added to the second moment under the root, positive.
+    The decays `eta1` and `eta2` of the moment estimates lie in [0, 1); `epsilon` is added to the second one.
     """
 
     eta1: float = 0.9

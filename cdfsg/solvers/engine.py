@@ -141,10 +141,8 @@ def run(
     """
     require_run(solver, problem, views, X0, settings, order, dtype)
     if minibatches not in MINIBATCHES or not 0 < share <= 1:
-        raise ValueError(
-            f"minibatches must be one of {', '.join(MINIBATCHES)} and share lie in (0, 1], "
-            f"got {minibatches!r} and {share!r}"
-        )
+        expected = f"minibatches must be one of {', '.join(MINIBATCHES)} and share lie in (0, 1]"
+        raise ValueError(f"{expected}, got {minibatches!r} and {share!r}")
     lanes, _, p = np.shape(X0)
     solver.check(problem, views, batch_size, p)
     if tuple(problem.sizes) != views.sizes:

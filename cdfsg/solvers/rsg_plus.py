@@ -106,7 +106,8 @@ class RSGPlus(Solver):
         AQ = P.reshape(lanes, l, 2, p).swapaxes(1, 2)  # A_i Q_i, shape (lanes, 2, l, p)
         other = (AQ @ T)[:, ::-1]  # A_j Q_j T_j
         # V_i = A_i' factor_i + w Q_i, whose last term drops out of V_i - Q_i V_i'Q_i
-        factor = -(other @ T.mT) - self.weight / (l // p) * block_inverses(AQ, self.singular)
+        inverses = INVERSES[self.singular](AQ.reshape(-1, p, p))  # of the blocks E_b' Q_i, which are rows of A_i Q_i
+        factor = -(other @ T.mT) - self.weight / (l // p) * inverses.mT.reshape(AQ.shape)
         V = problem.adjoint(samples, factor.swapaxes(1, 2).reshape(1, lanes, 2 * l, p))
         R = -(AQ.mT @ other)  # Q_i' G_i
         R = normalise_columns(R - R.mT) / 2
@@ -118,17 +119,6 @@ class RSGPlus(Solver):
             state.X[:, view] = Q @ state.T[:, i]
         top = state.X[:, :p]
         state.C = top.mT @ top  # bounded; a lane that failed is NaN in every row
-
-
-def block_inverses(AQ: Array, singular: str) -> Array:
-    """N of ``sum_b E_b (Q'E_b)^(-1) = A'N``, where E_b' are blocks of p consecutive rows of A.
-
-    N stacks the transposed inverses of the blocks ``E_b'Q`` of A Q.  Both have shape (..., l, p); `singular` is one
-    of `INVERSES`.
-    """
-    p = AQ.shape[-1]
-    blocks = AQ.reshape(-1, p, p)
-    return INVERSES[singular](blocks).mT.reshape(AQ.shape)
 
 
 INVERSES: dict[str, Callable[[Array], Array]] = {

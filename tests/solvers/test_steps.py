@@ -11,7 +11,7 @@ from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.solvers.engine import Unsupported, initial_points, run
 from cdfsg.solvers.landing import Landing
-from cdfsg.solvers.rsg_plus import RSGPlus, block_inverses
+from cdfsg.solvers.rsg_plus import INVERSES, RSGPlus
 
 SIZES, LANES, P, ROWS = (5, 4), 2, 3, 6
 N = sum(SIZES)
@@ -202,8 +202,7 @@ SINGULAR = np.array([[3.0, 4.0], [3.0, 4.0]])  # as from two rows with equal lab
 
 def inverses(singular, middle, dtype=np.float64):
     """What stands for the inverse of three blocks of one lane, the middle one of them given."""
-    rows = np.concatenate([REGULAR[0], middle, REGULAR[1]]).astype(dtype)
-    return block_inverses(rows, singular).reshape(3, 2, 2).mT
+    return INVERSES[singular](np.stack([REGULAR[0], middle, REGULAR[1]]).astype(dtype))
 
 
 @pytest.mark.parametrize("singular", ["stop", "pseudo-inverse"])
