@@ -30,27 +30,14 @@ def eye_like(a: Array) -> Array:
 
 
 def inv_sqrt(a: Array) -> Array:
-    """Inverse square root of each trailing symmetric positive definite matrix.
-
-    Parameters
-    ----------
-    a : array (..., p, p)
-        Only the symmetric part is used.
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If an entry is not finite or an eigenvalue not positive.
-    """
+    """Inverse square root of the symmetric part of each trailing matrix; `NotPositiveDefiniteError` if it has none."""
     require_square("a", a)
     if not np.isfinite(a).all():
         raise NotPositiveDefiniteError("inv_sqrt needs finite entries, got NaN or infinity")
     values, vectors = np.linalg.eigh(sym(a))
     if not values.min() > 0:
-        raise NotPositiveDefiniteError(
-            f"inv_sqrt needs a positive definite matrix, got the eigenvalue {values.min():.3g}; "
-            "add a ridge or use truncated_inv_sqrt"
-        )
+        found = f"got the eigenvalue {values.min():.3g}; add a ridge or use truncated_inv_sqrt"
+        raise NotPositiveDefiniteError(f"inv_sqrt needs a positive definite matrix, {found}")
     return scale_spectrum(values**-0.5, vectors)
 
 

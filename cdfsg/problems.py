@@ -85,17 +85,13 @@ class Quadratic:
         return float(np.linalg.norm(self.A, 2))
 
     def value(self, X: Array) -> float:
-        """f(X)."""
-        require_shape("X", X, (len(self.A), "p"))
-        return float(np.vdot(X, self.A @ X)) / 2
+        return float(np.vdot(X, self.gradient(X))) / 2
 
     def gradient(self, X: Array) -> Array:
-        """A X."""
         require_shape("X", X, (len(self.A), "p"))
         return self.A @ X
 
     def hessian(self, X: Array, D: Array) -> Array:
-        """A D."""
         require_shape("D", D, (len(self.A), "p"))
         return self.A @ D
 
@@ -115,17 +111,14 @@ class Linear:
         return 0.0
 
     def value(self, X: Array) -> float:
-        """f(X)."""
         require_shape("X", X, np.shape(self.B))
         return float(np.vdot(self.B, X))
 
     def gradient(self, X: Array) -> Array:
-        """B."""
         require_shape("X", X, np.shape(self.B))
         return np.broadcast_to(self.B, X.shape).copy()
 
     def hessian(self, X: Array, D: Array) -> Array:
-        """Zero."""
         return np.zeros_like(D)
 
 
@@ -190,7 +183,6 @@ class GCCA(_GCCA):
         return self.merit.lipschitz * float(np.linalg.norm(cross, 2))
 
     def value(self, X: Array) -> float:
-        """f(X)."""
         require_shape("X", X, (len(self.covariance), "p"))
         t = {pair: self._inner(*pair, X, X) for pair in self.pairs}
         return -sum(float(self.weights[pair] * self.merit.value(t[pair]).sum()) for pair in t)

@@ -29,7 +29,6 @@ class Huber:
         require_positive(mu=self.mu)
 
     def value(self, t: Array) -> Array:
-        """Return g(t)."""
         return np.where(np.abs(t) <= self.mu, t**2 / 2, self.mu * (np.abs(t) - self.mu / 2))
 
     def slope(self, t: Array) -> Array:

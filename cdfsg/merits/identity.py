@@ -16,13 +16,10 @@ class Identity:
     lipschitz: ClassVar[float | None] = 2.0
 
     def value(self, t: Array) -> Array:
-        """Return g(t)."""
         return t
 
     def slope(self, t: Array) -> Array:
-        """Return g'(t)."""
         return np.ones_like(t)
 
     def curvature(self, t: Array) -> Array:
-        """Return g''(t)."""
         return np.zeros_like(t)

@@ -20,10 +20,8 @@ PULL, ROOT_K = -4 * BETA * START**5 / 3, 100  # of `printed_rate_bound`; M_theta
 @counterexample("f = -2 g(x y), mu = 0.1, from (0, R) to (mu/R, R)")
 def huber_is_not_lipschitz() -> Found:
     mu = 0.1  # two views of one feature, S_12 = 1: df/dx = -2 y g'(x y)
-    slopes = {}
-    for R in (1.0, 10.0, 100.0):
-        change = -2 * R * min(R * (mu / R), mu) - 0.0
-        slopes[f"slope at R = {R:g}"] = abs(change) / (mu / R)
+    changes = {R: 2 * R * min(R * (mu / R), mu) for R in (1.0, 10.0, 100.0)}  # of it, from x = 0
+    slopes = {f"slope at R = {R:g}": change / (mu / R) for R, change in changes.items()}
     return max(slopes.values()) > 1e4, slopes
 
 

@@ -106,10 +106,6 @@ def test_the_data_stay_in_their_small_type_without_a_copy_and_cannot_be_changed(
     data[0] = 5  # the caller's own array is left as it was
 
 
-def test_the_repr_is_one_short_line_that_says_what_it_is():
-    assert repr(pixels()) == "Views('toy', 50 x 5 uint8, views 2+3, scale 0.003922, centred, synthetic)"
-
-
 def mapped(path, rows):
     """A file of 4 kB per row, nothing but zeros beyond its first rows, so that it takes no room on the disk."""
     data = np.lib.format.open_memmap(path, "w+", np.float32, (rows, 1000))
