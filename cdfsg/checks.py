@@ -138,9 +138,7 @@ def require_solver(solver: Any) -> None:
         raise ValueError(f"solver must be a solver, got {solver!r}; make one, as by CDFSG()")
 
 
-def require_run(
-    solver: Any, problem: Any, views: Any, X0: Any, settings: Any, order: Any, dtype: type
-) -> None:
+def require_run(solver: Any, problem: Any, views: Any, X0: Any, settings: Any, order: Any, dtype: type) -> None:
     """`cdfsg.solvers.engine.run` can begin with these arguments."""
     require_solver(solver)
     if not hasattr(views, "batch_indices"):

@@ -14,12 +14,8 @@ def load_digits() -> Views:
     """Handwritten digits of scikit-learn as two views: the left and the right 4 columns.
 
     1,797 x (32 + 32) uint8, scale 1/16 (pixels lie in [0, 1] before centring), centred; each view lists
-    its 8 x 4 pixels row by row.
-
-    References
-    ----------
-    E. Alpaydin, C. Kaynak: Optical Recognition of Handwritten Digits, UCI Machine Learning
-    Repository (its test part).
+    its 8 x 4 pixels row by row. Source: the test part of E. Alpaydin, C. Kaynak, Optical Recognition of
+    Handwritten Digits, UCI Machine Learning Repository.
     """
     from sklearn import datasets  # a second to load, which other data sets need not pay
 

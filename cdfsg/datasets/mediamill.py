@@ -59,11 +59,8 @@ def load_mediamill() -> Views:
     43,900 x (120 + 101) float32 in the units of the file, scale 1, centred: the training rows first, then the test
     rows. The labels are zeros and ones. The kind is ``original`` for values of the known checksum, ``derived`` for
     others (standard error says how they differ, if the original is at hand), ``surrogate`` for the stand-in.
-
-    References
-    ----------
-    C. Snoek et al.: The challenge problem for automated detection of 101 semantic concepts in
-    multimedia, ACM Multimedia 2006.
+    Source: C. Snoek et al., The challenge problem for automated detection of 101 semantic concepts in multimedia,
+    ACM Multimedia 2006.
     """
     if os.environ.get(ENVIRONMENT) == SURROGATE:
         return surrogate(USED)

@@ -21,17 +21,13 @@ _PICKLED = 70_000 * (_SIDE * _SIDE * 4 + 8) + (1 << 16)
 
 
 def load_mnist() -> Views:
-    """MNIST's training images as two views, the left and the right 14 columns of each image.
+    """MNIST's training images as two views, the left and the right 14 columns of each image (LeCun, Cortes, Burges).
 
     The official file ``train-images-idx3-ubyte``, or the same with ``.gz``, is looked for in
     `cdfsg.datasets.download.data_dir` and fetched there on first use (10 to 20 MB).
 
     60,000 x (392 + 392) uint8, scale 1/255 (pixels lie in [0, 1] before centring), centred; each
     view lists its 28 x 14 pixels row by row.
-
-    References
-    ----------
-    Y. LeCun, C. Cortes, C. Burges: The MNIST database of handwritten digits.
     """
     provenance = Provenance(f"MNIST training images, {FILE}", CHECKSUM, "original")
     sizes = (_SIDE * _SIDE // 2,) * 2

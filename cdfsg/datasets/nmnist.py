@@ -36,12 +36,9 @@ def load_nmnist() -> Views:
     They are kept in `cdfsg.datasets.download.data_dir` (141 MB) and mapped into memory.
 
     60,000 x (784 + 784 + 784) uint8, scale 1/255 (pixels lie in [0, 1] before centring), centred; each
-    view lists its 28 x 28 pixels row by row; row ``i`` of all views is image ``i`` of MNIST.
-
-    References
-    ----------
-    S. Basu et al.: Learning sparse feature representations using probabilistic quadtrees and deep
-    belief nets, Neural Processing Letters 45 (2017).
+    view lists its 28 x 28 pixels row by row; row ``i`` of all views is image ``i`` of MNIST. Source: S. Basu et
+    al., Learning sparse feature representations using probabilistic quadtrees and deep belief nets, Neural
+    Processing Letters 45 (2017).
     """
     chosen = named_folder(ENVIRONMENT)
     data, provenance = _read_published(chosen) if chosen else _make()

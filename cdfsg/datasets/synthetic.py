@@ -30,7 +30,8 @@ def make_views(
     .. math:: z_{v,i} = \sqrt{\rho_i}\, s_i + \sqrt{1 - \rho_i}\, e_{v,i},
 
     where all :math:`s_i` and :math:`e_{v,i}` are independent standard normal and :math:`\rho_i`, which
-    is ``correlations[i]`` or 0 beyond its end, are the canonical correlations of every pair of views.
+    is ``correlations[i]`` or 0 beyond its end, are the canonical correlations of every pair of views. The data are
+    float64 of shape (N, sum(sizes)), their scale is 1, and they are centred.
 
     Parameters
     ----------
@@ -50,11 +51,6 @@ def make_views(
         Standard deviation from column to column of the constants :math:`b_v`.
     name : str, default "synthetic"
         Name of the data set.
-
-    Returns
-    -------
-    Views
-        float64 data of shape (N, sum(sizes)), scale 1, centred.
 
     Examples
     --------

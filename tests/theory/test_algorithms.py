@@ -50,13 +50,6 @@ def test_the_moments_are_those_of_the_algorithm_written_out(seed, eta1, eta2, sc
         np.testing.assert_allclose(Vs[k + 1], V, rtol=1e-12)
 
 
-def test_the_step_bound_is_attained_without_momentum():
-    D = np.zeros((3, 1, 1, 1))
-    D[0] = 2.0
-    _, _, moves = adaptive.run_moments(CDFSGAda(eta1=0, eta2=0.9, epsilon=1e-300), D, D[0] * 0, D[0] * 0, 0.5)
-    assert moves[1, 0, 0, 0] ** 2 == pytest.approx(0.5**2 / (1 - 0.9))
-
-
 def test_the_gradient_bias_of_the_huber_merit_falls_like_the_variance_of_a_mean_below_the_threshold():
     Z, sizes, X, _ = sampling.example()
     bias = np.array(sampling.gradient_bias(Z, sizes, X, Huber(sampling.QUADRATIC)))
