@@ -6,7 +6,7 @@ from cdfsg.files import ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.protocols import ADOPTED, OURS
-from cdfsg.paper.report.pages import NAMES, caption_of, render
+from cdfsg.paper.report.pages import HEADINGS, NAMES, caption_of, render
 from cdfsg.paper.results import conclusions
 from cdfsg.paper.results.multiverse import criterion, describe
 from cdfsg.paper.results.reported import load_table, table_name
@@ -48,7 +48,11 @@ def texts(judged: pd.DataFrame, asserted: pd.DataFrame) -> dict[str, str]:
     tried, means = conclusions.specifications(), folds[folds["left_out"] == "mean"].set_index(["by", "runs"])
     runs = pd.concat([archive.runs_of(e) for e in EXPERIMENTS.values() if archive.exists(e)])
     timed = runs.drop_duplicates(["key", "order", "start"])
+    ours, rivals = (counted(judged[judged["solver"].isin(OURS) == mine]) for mine in (True, False))
+    metrics = ours.groupby(ours["quantity"].replace({"pcc": "PCC or Fval", "fval": "PCC or Fval"}), sort=False)
     context = {
+        "metrics": {HEADINGS.get(name, name): conclusions.counts(part) for name, part in metrics},
+        "rivals": {name: conclusions.counts(part) for name, part in rivals.groupby("solver", sort=False)},
         "numbers": numbers.assign(name=numbers["dataset"].map(NAMES)).to_dict("records"),
         "ends": conclusions.endpoints(judged, numbers),
         "claims": asserted.assign(share=asserted["holds"] / asserted["of"]).to_dict("records"),

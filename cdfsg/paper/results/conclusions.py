@@ -44,19 +44,26 @@ def by_dataset(judged: pd.DataFrame) -> pd.DataFrame:
     for name in [*dict.fromkeys(ours["dataset"]), ""]:
         part = ours[ours["dataset"] == name] if name else ours
         grid = attained[attained["dataset"] == name] if name else attained
-        mean, most = chance(part)
-        words = part["verdict"].value_counts()
         rows.append(
             {
-                "dataset": name, "provenance": " and ".join(dict.fromkeys(part["provenance"])), "numbers": len(part),
-                **{word: int(words.get(word, 0)) for word in ("match", "better", "worse", "beyond-the-optimum")},
-                "no result": int(words[words.index.isin(NO_RESULT)].sum()),
-                "equivalent": int((part["equivalence"] == "equivalent").sum()),
-                "chance": mean, "chance_95": most, "rows": len(grid), "attained": int(grid["attainable"].sum()),
+                "dataset": name, "provenance": " and ".join(dict.fromkeys(part["provenance"])), **counts(part),
+                "rows": len(grid), "attained": int(grid["attainable"].sum()),
                 "attained_by_chance": float(grid["by_chance"].sum()),
             }
         )  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def counts(part: pd.DataFrame) -> dict[str, Any]:
+    """The number of each verdict in a part of the counted ones, and the matches that permuted rows give."""
+    mean, most = chance(part)
+    words = part["verdict"].value_counts()
+    return {
+        "numbers": len(part),
+        **{word: int(words.get(word, 0)) for word in ("match", "better", "worse", "beyond-the-optimum")},
+        "no result": int(words[words.index.isin(NO_RESULT)].sum()),
+        "equivalent": int((part["equivalence"] == "equivalent").sum()), "chance": mean, "chance_95": most,
+    }  # fmt: skip
 
 
 def endpoints(judged: pd.DataFrame, numbers: pd.DataFrame) -> dict[str, dict[str, Any]]:
