@@ -111,7 +111,6 @@ def test_a_file_that_is_no_such_table_is_refused_by_its_name(small, name, conten
         ({"features": np.zeros((3, 120)), "labels": np.zeros((4, 101))}, r"labels of shape \(4, 101\)"),
         ({"features": np.zeros((3, 120)), "labels": np.full((3, 101), 2)}, "labels other than 0 and 1"),
         ({"features": np.full((3, 120), np.inf), "labels": np.zeros((3, 101))}, "infinite or not a number"),
-        ({"features": np.array([{}]), "labels": np.zeros((1, 101))}, "Object arrays cannot be loaded"),
     ],
 )
 def test_an_npz_file_of_something_else_is_refused(tmp_path, content, found):

