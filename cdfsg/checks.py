@@ -20,17 +20,14 @@ def is_whole(value: object, least: int) -> bool:
 
 
 def require_positive(**numbers: float) -> None:
-    """Every value is a positive finite number."""
     _require_each(numbers, lambda value: 0 < value < np.inf, "be a positive finite number")
 
 
 def require_not_negative(**numbers: float) -> None:
-    """Every value is a finite number of at least 0."""
     _require_each(numbers, lambda value: 0 <= value < np.inf, "be a finite number of at least 0")
 
 
 def require_share(**numbers: float) -> None:
-    """Every value lies in [0, 1)."""
     _require_each(numbers, lambda value: 0 <= value < 1, "lie in [0, 1)")
 
 
@@ -68,14 +65,12 @@ def require_merit(merit: object, method: str) -> None:
 
 
 def require_real(name: str, a: Array) -> None:
-    """The array holds real numbers."""
     kind = np.asarray(a).dtype
     if kind.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers, got type {kind}; use astype(float)")
 
 
 def require_finite(name: str, a: Array) -> None:
-    """The array holds finite real numbers."""
     require_real(name, a)
     if not np.isfinite(a).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity; look at the data behind it")
@@ -133,7 +128,6 @@ def require_compressed(K: Array) -> None:
 
 
 def require_solver(solver: Any) -> None:
-    """The object is a solver."""
     if isinstance(solver, type | str) or not (hasattr(solver, "settings") and hasattr(solver, "start")):
         raise ValueError(f"solver must be a solver, got {solver!r}; make one, as by CDFSG()")
 

@@ -24,15 +24,7 @@ from cdfsg.checks import (
     require_square,
     require_whole,
 )
-from cdfsg.linalg import (
-    Array,
-    NotPositiveDefiniteError,
-    eye_like,
-    inv_sqrt,
-    sym,
-    truncated_inv_sqrt,
-    view_slices,
-)
+from cdfsg.linalg import Array, NotPositiveDefiniteError, eye_like, inv_sqrt, sym, truncated_inv_sqrt, view_slices
 from cdfsg.merits import Merit
 from cdfsg.problems import pair_weights
 
