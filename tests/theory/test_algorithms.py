@@ -1,4 +1,4 @@
-"""Section 4 away from the checks' own instances: the tracker, the moments, what samples bias, the bounds, the rate."""
+"""Section 4 beside its checks: the error of a tracker, the moments, what samples bias, the Lipschitz constants."""
 
 import numpy as np
 import pytest
