@@ -56,7 +56,7 @@ report: setup ## build the site of tables, figures, claims and notebooks from wh
 lab: setup ## open the notebooks in JupyterLab
 	$(PY) -m jupyter lab notebooks
 
-test: setup ## lint, types, tests, examples in docstrings, and the notebooks run again against their stored outputs (20 minutes)
+test: setup ## lint, types, tests, examples in docstrings, and the notebooks run again against their stored outputs (9 minutes)
 	$(PY) -m ruff check .
 	$(PY) -m mypy cdfsg
 	$(PY) -m pytest -n 2 --dist loadfile --doctest-modules tests cdfsg
