@@ -4,6 +4,14 @@ import numpy as np
 
 from cdfsg.datasets import Provenance, Views
 
+GOOD = {
+    "CDFSG": {"s1": 0.5, "s2": 0.1},
+    "CDFSG-Ada": {"s1": 0.5, "s2": 0.01},
+    "Landing": {"eta": 0.3, "omega": 0.5},
+    "RSG+": {"eta_q": 0.1, "eta_t": 0.01},
+}
+"""Settings of the paper's solvers that work on small data."""
+
 
 def even_blocks(p, blocks, batch_size, seed=0, condition=3.0):
     """Two views of p columns in which every p rows of a minibatch in the file's order have this condition number.

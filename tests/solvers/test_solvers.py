@@ -16,14 +16,8 @@ from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.solvers.engine import MINIBATCHES, _rows, initial_points, run
 from cdfsg.solvers.landing import Landing
-from tests.solvers.data import even_blocks, even_starts
+from tests.solvers.data import GOOD, even_blocks, even_starts
 
-GOOD = {
-    "CDFSG": {"s1": 0.5, "s2": 0.1},
-    "CDFSG-Ada": {"s1": 0.5, "s2": 0.01},
-    "Landing": {"eta": 0.3, "omega": 0.5},
-    "RSG+": {"eta_q": 0.1, "eta_t": 0.01},
-}
 KNOWN = (0.9, 0.8, 0.6, 0.4)
 
 

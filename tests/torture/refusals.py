@@ -29,6 +29,7 @@ from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.solvers.engine import initial_points, run
 from cdfsg.solvers.rsg_plus import RSGPlus
+from tests.solvers.data import GOOD
 
 BAD = {}
 """Calls that must raise, by door and case."""
@@ -46,12 +47,6 @@ def each(argument, call, *values):
 
 MADE = Provenance("made up", "sha256:0", "synthetic")
 NUMBERS = np.arange(24.0).reshape(6, 4)
-SETTINGS = {
-    "CDFSG": {"s1": 0.5, "s2": 0.1},
-    "CDFSG-Ada": {"s1": 0.5, "s2": 0.01},
-    "Landing": {"eta": 0.3, "omega": 0.5},
-    "RSG+": {"eta_q": 0.1, "eta_t": 0.01},
-}
 NAN, SKEW = np.full((4, 4), np.nan), np.triu(np.ones((4, 4)))
 
 
@@ -74,7 +69,7 @@ def go(name="CDFSG", data=None, p=2, lanes=1, batch_size=10, order=5, settings=N
     data = small() if data is None else data
     solver = SOLVERS[name]()
     X0 = initial_points(solver, data.n_features, p, range(lanes)) if X0 is None else X0
-    values = {key: np.full(lanes, value) for key, value in SETTINGS[name].items()}
+    values = {key: np.full(lanes, value) for key, value in GOOD[name].items()}
     problem = options.pop("problem", None) or SampledGCCA(data.sizes, merit or Identity())
     options.setdefault("dtype", np.float64)
     return run(solver, problem, data, X0, values | (settings or {}), batch_size, order, **options)

@@ -35,8 +35,7 @@ from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.engine import initial_points, run
 from tests.project import python
-from tests.solvers.data import even_blocks
-from tests.torture.refusals import SETTINGS
+from tests.solvers.data import GOOD, even_blocks
 
 pytestmark = pytest.mark.case("numbers: the same wherever and however they are computed")
 
@@ -70,7 +69,7 @@ class Cell:
 
 CELLS = [
     Cell(solver, dataset, merit)
-    for solver in SETTINGS for dataset in ("digits", "synthetic") for merit in ("identity", "huber")
+    for solver in GOOD for dataset in ("digits", "synthetic") for merit in ("identity", "huber")
     if solver != "RSG+" or merit == "identity"
 ]  # fmt: skip
 CELLS += [Cell("RSG+", "even")]
@@ -83,12 +82,12 @@ def views_of(dataset):
 
 
 def settings_of(cell):
-    values = {name: np.full(LANES, value) for name, value in SETTINGS[cell.solver].items()}
+    values = {name: np.full(LANES, value) for name, value in GOOD[cell.solver].items()}
     if cell.limit:
         name = STEP[cell.solver]
         values[name] = np.geomspace(*LIMIT[cell.solver], LANES)
         if "s1" in values:  # b stays what it is
-            values["s1"] = values[name] * SETTINGS[cell.solver]["s1"] / SETTINGS[cell.solver][name]
+            values["s1"] = values[name] * GOOD[cell.solver]["s1"] / GOOD[cell.solver][name]
     return values
 
 

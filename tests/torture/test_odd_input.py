@@ -9,7 +9,8 @@ from cdfsg import metrics
 from cdfsg.datasets import Views, make_views
 from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.engine import initial_points
-from tests.torture.refusals import MADE, SETTINGS, go, small, views
+from tests.solvers.data import GOOD
+from tests.torture.refusals import MADE, go, small, views
 from tests.torture.refusals_estimator import fit, noise
 
 pytestmark = pytest.mark.case("bad input: looks like it, and gives the right numbers")
@@ -37,7 +38,7 @@ JOINT = ["CDFSG", "CDFSG-Ada", "Landing"]
 def agrees(name, data, p, batch_size=10, **settings):
     """Whether the engine's lane is the one computed by hand; 1e-9: rounding of some ten steps, with a margin."""
     X0 = initial_points(SOLVERS[name](), data.n_features, p, [3])
-    settings = SETTINGS[name] | settings
+    settings = GOOD[name] | settings
     lane = go(name, data, X0=X0, batch_size=batch_size, settings={key: [value] for key, value in settings.items()})
     expected = by_hand(name, data, X0[0], batch_size, 5, settings)
     # Algorithms 1 and 2 start with D = 0: their first step stands still.
