@@ -6,7 +6,7 @@ import pytest
 
 from cdfsg import checksums
 from cdfsg.files import PAPER, RECORDS, Damaged
-from tests.datasets.builders import flip
+from tests.torture.test_rot import damage
 
 
 @pytest.mark.parametrize("folder", [PAPER, RECORDS], ids=lambda folder: folder.name)
@@ -28,17 +28,12 @@ def test_a_file_comes_back_as_it_was_written_and_the_usual_tool_checks_the_list(
         assert done.returncode == 0 and done.stdout == "a.csv: OK\nb c.csv: OK\n"
 
 
-@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "folder", "delete"])
-def test_damage_to_the_list_is_told_with_the_name_of_the_file_and_the_remedy(tmp_path, damage):
+@pytest.mark.parametrize("kind", ["flip first", "cut", "empty", "folder", "unreadable", "gone"])
+def test_damage_to_the_list_is_told_with_the_name_of_a_file_and_the_remedy(tmp_path, kind):
     path, listed = tmp_path / "a.csv", tmp_path / checksums.LIST
     checksums.write(path, "x\n1\n")
-    data = listed.read_bytes()
-    listed.unlink()
-    if damage == "folder":
-        listed.mkdir()
-    elif damage != "delete":
-        listed.write_bytes({"flip": flip(data, 0), "cut": data[: len(data) // 2], "empty": b""}[damage])
-    with pytest.raises(Damaged, match=r"a\.csv.*; do this$"):
+    listed.unlink() if kind == "gone" else damage(listed, kind)
+    with pytest.raises(Damaged, match=r"(a\.csv|SHA256SUMS).*; do this$"):
         checksums.read(path, "do this")
 
 
