@@ -114,7 +114,7 @@ class CDFSGAda(CDFSG):
         super().step(problem, state, samples)
         for D, B, V in _in_blocks(state.D, state.B, state.V):
             np.maximum(self.eta2 * V + (1 - self.eta2) * D**2, V, out=V)  # (eq:updatev), (eq:updateav)
-            B *= self.eta1
+            B *= self.eta1  # (eq:updateb), with the next line
             B += (1 - self.eta1) * D  # (eq:updateb)
 
     def move(self, state: Any) -> None:

@@ -157,7 +157,7 @@ def run(
         state.lanes = np.arange(lanes)
         if callback:
             callback(0, state)
-        rows = _rows(solver, views, batch_size, order, minibatches)
+        rows = _rows(solver, views, batch_size, order, minibatches)  # the draws for k = 0, ..., K - 1
         rows = rows[: max(1, round(share * len(rows)))]
         for advance, samples in _steps(solver, views, rows, dtype):  # k = 0, ..., K - 1: theta_{k+1}, xi_{k+1}
             advance(problem, state, samples)
