@@ -35,7 +35,7 @@ class FinitePencil:
         self.A, self.M = sym(self.A_xi.mean(axis=0)), sym(self.M_theta.mean(axis=0))
 
     def __str__(self) -> str:
-        return f"n = {self.n}, {self.outcomes} outcomes"
+        return f"n = {self.n}, outcomes: {self.outcomes}"
 
     def penalty(self, beta: float) -> Penalty:
         return Penalty(Quadratic(self.A), self.M, beta)

@@ -126,8 +126,9 @@ const stiefel = (() => {
     return data;
   }
 
+  const DISC = "M-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0";
   const SHAPES = {
-    "feasible minimiser": "M-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0",
+    "feasible minimiser": DISC,
     "feasible saddle": "M-5-5H5V5H-5z",
     "infeasible saddle": "M-6-6L6 6M-6 6L6-6",
     "infeasible minimiser": "M0-9L2.6-3L9-2.6L4.2 1.6L5.6 8L0 4.6L-5.6 8L-4.2 1.6L-9-2.6L-2.6-3z",
@@ -135,7 +136,7 @@ const stiefel = (() => {
   const SLIDERS = [
     ["beta", "β / sharp β", 0.05, 2, 0.05, 1],
     ["alpha", "step α of x", 0.01, 0.5, 0.01, 0.05],
-    ["b", "step b of the tracker", 0.05, 2, 0.05, 0.5],
+    ["b", "step b of the tracker", 0.05, 3, 0.05, 0.5],
     ["noise", "noise of M_θ", 0, 1, 0.05, 0.4],
   ];
 
@@ -143,8 +144,8 @@ const stiefel = (() => {
     const place = ([x, y]) => [200 + 98 * x, 200 - 98 * y];
     const state = { x: [-0.3, -0.2], seed: 1 };
     box.innerHTML = `<svg viewBox="0 0 400 400" tabindex="0" role="img"><path class="levels"/><path class="feasible"/>
-      <path class="run"/><g class="points"></g><circle class="start" r="6"/><circle class="end" r="5"/></svg>
-      <div class="controls"><form></form><button type="button">other samples</button><ul></ul>
+      <path class="run"/><g class="points"></g><circle class="start-of-the-run" r="6"/><circle class="end-of-the-run" r="5"/></svg>
+      <div class="controls"><form></form><button type="button">New random samples</button><ul></ul>
       <p role="status"></p></div>`;
     const $ = (selector) => box.querySelector(selector);
     for (const [name, words, min, max, step, value] of SLIDERS) {
@@ -159,8 +160,8 @@ const stiefel = (() => {
         draw(name === "beta");
       });
     }
-    $("ul").innerHTML = Object.entries(SHAPES).map(([kind, shape]) =>
-      `<li><svg viewBox="-10 -10 20 20" aria-hidden="true"><path class="${kind.replace(" ", "-")}" d="${shape}"/></svg>${kind}</li>`).join("");
+    $("ul").innerHTML = Object.entries({ ...SHAPES, "start of the run": DISC, "end of the run": DISC }).map(([kind, shape]) =>
+      `<li><svg viewBox="-10 -10 20 20" aria-hidden="true"><path class="${kind.replace(/ /g, "-")}" d="${shape}"/></svg>${kind}</li>`).join("");
     const ellipse = Array.from({ length: 121 }, (_, k) => {
       const u = [Math.cos((k * Math.PI) / 60), Math.sin((k * Math.PI) / 60)];
       return place(scaled(1 / Math.sqrt(dot(u, times(M, u))), u)).join(" ");
@@ -176,7 +177,7 @@ const stiefel = (() => {
       }
       const { xs, Y, diverged } = path({ ...state, beta }, angles(state.seed)), end = xs[xs.length - 1];
       $(".run").setAttribute("d", `M${xs.map((x) => place(x).map((v) => v.toFixed(1)).join(" ")).join("L")}`);
-      for (const [name, x] of [[".start", state.x], [".end", end]]) {
+      for (const [name, x] of [[".start-of-the-run", state.x], [".end-of-the-run", end]]) {
         const [cx, cy] = place(x);
         $(name).setAttribute("cx", cx);
         $(name).setAttribute("cy", cy);

@@ -144,7 +144,8 @@ def test_the_living_figure_has_the_penalty_function_and_the_stationary_points_of
 
 
 @pytest.mark.parametrize(
-    ("alpha", "b", "noise", "factor"), [(0.05, 0.5, 0.4, 1.0), (0.02, 1.0, 1.0, 0.3), (0.03, 0.2, 0, 1.8)]
+    ("alpha", "b", "noise", "factor"),
+    [(0.05, 0.5, 0.4, 1.0), (0.02, 1.0, 1.0, 0.3), (0.03, 0.2, 0, 1.8), (0.05, 2.0, 0.4, 1.0)],
 )
 def test_the_path_of_the_living_figure_is_that_of_the_solver(open_page, alpha, b, noise, factor):
     page = open_page("pages/theory.html")
@@ -164,6 +165,30 @@ def test_the_path_of_the_living_figure_is_that_of_the_solver(open_page, alpha, b
     assert path["diverged"] == 0 and np.ptp(xs, axis=0).max() > 0.1
     np.testing.assert_allclose(path["xs"], xs, rtol=1e-7, atol=1e-9)
     assert path["Y"] == pytest.approx(state.Y.item())
+
+
+def test_the_runs_of_the_living_figure_end_where_the_words_beside_it_say(open_page):
+    page = open_page("pages/theory.html")
+    M = np.array(page.evaluate("stiefel.M"))
+
+    def shares(**changed):
+        """Of 200 runs the shares that diverge, that end at zero, and that end off the ellipse."""
+        ends = page.evaluate(
+            """(changed) => Array.from({ length: 200 }, (_, seed) => {
+                const first = { x: [-0.3, -0.2], beta: stiefel.SHARP, alpha: 0.05, b: 0.5, noise: 0.4 };
+                const { xs, diverged } = stiefel.path({ ...first, ...changed }, stiefel.angles(seed + 1));
+                return diverged ? [NaN, NaN] : xs[xs.length - 1];
+            })""",
+            changed,
+        )
+        C = np.array([np.array(x) @ M @ np.array(x) for x in ends])
+        return np.isnan(C).mean(), (C < 0.05).mean(), 1 - (abs(C - 1) < 0.3).mean()
+
+    diverged, _, off = shares()
+    assert diverged == 0 and off == pytest.approx(0.1, abs=0.05)
+    assert shares(alpha=0.2)[0] == 1
+    assert shares(b=1)[2] == pytest.approx(0.5, abs=0.05) and shares(b=1.5)[0] == pytest.approx(1 / 3, abs=0.05)
+    assert shares(b=2)[1] > 0.8 and shares(b=2.1)[0] == 1 and shares(b=3, noise=0) == (0, 0, 0)
 
 
 def test_the_living_figure_answers_its_sliders_and_without_scripts_a_still_picture_stands_there(open_page):
