@@ -64,7 +64,7 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {
         "PAPER": PAPER, "QUANTITIES": HEADINGS, "SHORT": SHORT, "SIGNS": SIGNS, "VERDICTS": VERDICTS, "WORDS": WORDS,
         "anchor": anchor, "code_of": code_of, "counted": counted, "nan": np.nan, "TABLES": TABLES,
-        "table_name": table_name, "tolerance_of": tolerance_of,
+        "sides": sides, "table_name": table_name, "tolerance_of": tolerance_of, "with_interval": with_interval,
     }  # fmt: skip
     return environment
 
@@ -72,6 +72,14 @@ def _environment() -> jinja2.Environment:
 def number(value: float, digits: int = 2, missing: str = "–") -> str:
     """Two decimals as in the paper, or `digits` significant ones."""
     return missing if np.isnan(value) else f"{value:.2f}" if digits == 2 else f"{value:.{digits}g}"
+
+
+def with_interval(row: Any) -> tuple[str, str]:
+    """Our number and half its interval, with two decimals, or as many as show the interval and the verdict."""
+    half, values = (row.high - row.low) / 2, [round(row.reproduced, digits) for digits in (2, 3, 4)]
+    near = [abs(value - row.reported) <= row.tolerance + 1e-9 for value in (*values, row.reproduced)]
+    digits = next((k for k, same in zip((2, 3), near, strict=False) if same == near[-1] and round(half, k)), 4)
+    return f"{row.reproduced:.{digits}f}", f"{half:.{digits}f}"
 
 
 def name_of(rows: pd.DataFrame) -> str:
@@ -100,10 +108,14 @@ def anchor(*parts: object) -> str:
 
 def counts(judged: pd.DataFrame) -> str:
     """Bars of the verdicts per table, for the paper's algorithms and for others."""
+    return render("counts.html", judged=judged, pages=table_pages(judged), name_of=name_of)
+
+
+def sides(judged: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The counted numbers of the paper's algorithms and of its competitors, each with what their verdicts compare."""
     judged = counted(judged)
     ours = judged["solver"].isin(OURS)
-    groups = [(" and ".join(OURS), judged[ours]), ("Competitors", judged[~ours])]
-    return render("counts.html", judged=judged, groups=groups, pages=table_pages(judged), name_of=name_of)
+    return [("better or worse than printed", judged[ours]), ("higher or lower than printed", judged[~ours])]
 
 
 def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:

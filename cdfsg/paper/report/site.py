@@ -34,6 +34,8 @@ FOLDED = ("50_", "51_", "52_")
 SITE = ROOT / "build" / "report"
 SIGNS = {HOLDS: ("✓", "match"), CORRECTED: ("✎", "diverged-paper"), FALSE: ("✗", "worse")}
 """By verdict on a statement its sign, and the verdict on a number that has its colour."""
+IMAGE, CENTRED = re.compile(r"!\[(.*)\]\((.*)\)"), r"```{image} \2\n:alt: \1\n:width: 100%\n:align: center\n```"
+"""A picture of the README, and the same in the middle of a page, with a link to it alone."""
 _MATHJAX = "sphinx-mathjax-offline"
 
 
@@ -66,19 +68,19 @@ def write_sources(source: Path) -> None:
     write_atomically(source / "_static/mathjax/tex-svg-full.js", _mathjax().read_bytes())
     rules = (f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items())
     write_atomically(source / "_static/verdicts.css", "".join(rules).replace("/", r"\/"))
-    judged, asserted = verdicts.read(), claims.read()
+    judged, asserted, errata = verdicts.read(), claims.read(), statements.errata()
     battery = checksums.read_csv(RECORDS / "battery.csv", "make it anew with: make bench")
     found = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__)]
     modules = [f"cdfsg.{name}" for name in (*FIRST, *(name for name in found if name not in FIRST + LEFT_OUT))]
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
     texts = {
         "generated/counts": pages.counts(judged),
-        **{f"generated/{name}": summaries.readme_part(name)[1] for name in ("answer", "endpoints")},
-        "generated/ledger": pages.render("ledger.html", claims=list(asserted.itertuples())),
+        **{f"generated/{name}": IMAGE.sub(CENTRED, summaries.readme_part(name)[1]) for name in ("answer", "endpoints")},
         "generated/verdicts": pages.render("by_solver.md", judged=judged),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
-        "generated/statements": pages.render("statements.html", rows=list(statements.recorded().values()), signs=SIGNS),
-        "generated/errata": pages.render("errata.md", errata=statements.errata()),
+        "generated/statements": pages.render("statements.html", rows=list(statements.recorded().values()),
+                                             errata=errata, signs=SIGNS),
+        "generated/errata": pages.render("errata.md", errata=errata),
         "generated/defaults": pages.render("defaults.html", rows=battery.itertuples()),
         "generated/torture": pages.torture_table(),
         "generated/algorithms": pages.render("algorithms.md"),

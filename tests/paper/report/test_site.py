@@ -109,11 +109,19 @@ def test_the_page_of_a_table_has_each_number_beside_ours_and_cells_with_the_verd
                 if np.isfinite(row.reported):
                     said.append(f"paper {pages.number(row.reported)}")
                 if np.isfinite(row.reproduced):
-                    said += [pages.number(row.reproduced), f"± {(row.high - row.low) / 2:.1g}"]
+                    said.append("{} ± {}".format(*pages.with_interval(row)))
                     values = table_of_runs[:, heads.index(pages.HEADINGS[row.quantity])].astype(float)
                     assert len(values) == row.runs and values.mean() == pytest.approx(row.reproduced, rel=1e-3)
                 assert any(all(words in text for words in said) for text in texts[runs["id"]]), said
             assert runs.find_next("a")["href"] == "#specification" and soup.find(id="specification")
+
+
+def test_from_the_digits_in_a_cell_a_reader_comes_to_the_verdict_and_sees_the_interval(judged):
+    compared = judged[judged["verdict"].isin(["match", "better", "worse", "higher", "lower"])]
+    for row in compared.itertuples():
+        ours, half = map(float, pages.with_interval(row))
+        assert (abs(ours - row.reported) <= row.tolerance + 1e-9) == (row.verdict == "match") and half > 0, row
+        assert [ours, half] == pytest.approx([row.reproduced, (row.high - row.low) / 2], abs=0.00501)
 
 
 def test_the_page_on_verdicts_counts_every_independent_number(page, judged):
@@ -136,14 +144,16 @@ def test_the_report_and_every_open_question_with_its_answers_are_pages(page):
 def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erratum_with_its_reason(page):
     soup, rows = page("pages/theory"), statements.recorded().values()
     cells = [row.select("td") for row in soup.select("article table.numbers tbody tr")]
-    shown = [(says.text, known.text, verdict.text) for _, _, says, known, _, verdict in cells]
-    signed = {word: f"{sign[0]} {word}" for word, sign in site.SIGNS.items()}
-    assert sorted(shown) == sorted((row["says"], row["known_by"], signed[row["verdict"]]) for row in rows)
+    shown = [(verdict.text[2:], said.b.text, said.p.text, next(known.strings)) for verdict, said, known in cells]
+    assert sorted(shown) == sorted((row["verdict"], row["place"], row["says"], row["known_by"]) for row in rows)
+    assert all(verdict.text[0] == site.SIGNS[verdict.text[2:]][0] for verdict, _, _ in cells)
     assert all(str(entry.proof or entry.counterexample()) in soup.text for entry in statements.errata())
     # It shows at first what does not hold as printed.
     first = [row for row in soup.select("article table.numbers tbody tr") if not row.find_parent("details")]
     wanted = [row["says"] for row in rows if row["source"] == "printed" and row["verdict"] != "holds"]
-    assert [row.select("td")[2].text for row in first] == wanted != []
+    assert [row.p.text for row in first] == wanted != []
+    places = {entry.place for entry in statements.errata()} & {row["place"] for row in rows}
+    assert {row.b.text for row in soup.select("table.statements tr:has(a)")} == places
     typos = [entry.place for entry in statements.errata() if entry.severity == "typo"]
     heads = [head.text for head in soup.select("h3")]
     assert typos and not any(place in head for place in typos for head in heads)
@@ -152,7 +162,7 @@ def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erra
 def test_the_front_page_counts_the_verdicts_of_every_table(page, judged):
     counted = verdicts.counted(judged)
     for table, name in pages.table_pages(judged).items():
-        bars = [a.find_next_sibling("div") for a in page("index").select(f'.bars a[href="{name}.html"]')]
+        bars = [a.parent.find_next_sibling("div") for a in page("index").select(f'.bars a[href="{name}.html"]')]
         totals = {}
         for segment in (segment for bar in bars for segment in bar.select("span")):
             (word,) = (name[2:] for name in segment["class"] if name.startswith("v-"))
@@ -160,14 +170,11 @@ def test_the_front_page_counts_the_verdicts_of_every_table(page, judged):
         assert totals == counted.loc[counted["table"] == table, "verdict"].value_counts().to_dict()
 
 
-def test_the_front_page_leads_from_every_claim_to_where_it_is_shown(page):
-    asserted = pd.read_csv(RECORDS / "claims.csv", keep_default_na=False)
-    front, shown = page("index").select_one(".claims"), page("claims")
+def test_the_page_on_claims_counts_every_claim_and_names_where_it_does_not_hold(page):
+    asserted, shown = pd.read_csv(RECORDS / "claims.csv", keep_default_na=False), page("claims")
     for row in asserted.itertuples():
-        place = pages.anchor("claim", row.claim)
-        link = front.find("a", href=f"claims.html#{place}")
-        section = shown.find(id=place).find_parent("section") or shown
-        assert link.text == row.says and f"in ours, {row.holds} of {row.of}" in section.text
+        section = shown.find(id=pages.anchor("claim", row.claim)).find_parent("section")
+        assert row.says in section.text and f"ours: {row.holds} of {row.of}" in section.text
         assert all(place.partition(", ")[2] in section.text for place in row.where_not.split("; "))
 
 
@@ -204,9 +211,11 @@ def test_every_line_of_both_algorithms_has_its_code_and_leads_to_the_whole_sourc
     source = Path(cdfsg.solvers.cdfsg.__file__).read_text(encoding="utf-8")
     for line in soup.select(".algorithm-line"):
         assert line.select(".code pre") and all(link["href"] for link in line.select(".code a")), line.text
-    assert {mark.text for mark in soup.select(".said small")} == set(re.findall(r"\(eq:update\w+\)", source))
+    marks = {mark.text.rpartition(" ")[2] for mark in soup.select(".said small")}
+    assert marks == set(re.findall(r"\(eq:update\w+\)", source))
     code = page("_modules/cdfsg/solvers/cdfsg").text
     assert all(text in code for text in ("state.C - C_old", "self.eta2 * V", "X -= state.alpha * D"))
+    assert "B *= self.eta1" in sections[1].text
     # A mark shows the lines that have it, and a function whose docstring has it.
     (step, line, call), (track, _, body) = pages.code_of("(eq:updatey)")
     assert step.endswith("CDFSG.step") and call.startswith("track(state") and track.endswith("cdfsg.track")
