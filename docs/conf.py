@@ -1,6 +1,7 @@
 """Sphinx settings of the report. ``python -m cdfsg report`` copies this folder, adds what it generates, and builds."""
 
 import re
+from importlib.metadata import metadata
 
 project = "cdfsg"
 html_title = "cdfsg: does the paper hold?"
@@ -13,6 +14,7 @@ smartquotes_action = "D"  # dashes only: the prime of X'MX is no quotation mark
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon",
               "sphinx.ext.viewcode"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 2  # sections of the report have links from the README
 viewcode_line_numbers = True
 viewcode_follow_imported_members = False  # else the list of modules has one of builtins, without a page
 _SAID = "The paper's runs, made again from the original data: what replicates, what does not, and how sure that is."
@@ -34,6 +36,8 @@ napoleon_use_rtype = False
 default_role = "py:obj"  # a name in single backticks is a link where it is an object, and else is set as code
 
 html_theme = "furo"
+_LINKS = (entry.split(", ", 1) for entry in metadata("cdfsg").get_all("Project-URL") or ())  # [project.urls]
+html_theme_options = {"footer_icons": [{"name": name, "url": url, "html": name, "class": ""} for name, url in _LINKS]}
 html_static_path = ["_static"]
 html_css_files = ["verdicts.css", "site.css"]
 html_copy_source = False

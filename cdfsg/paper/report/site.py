@@ -34,8 +34,6 @@ FOLDED = ("50_", "51_", "52_")
 SITE = ROOT / "build" / "report"
 SIGNS = {HOLDS: ("✓", "match"), CORRECTED: ("✎", "diverged-paper"), FALSE: ("✗", "worse")}
 """By verdict on a statement its sign, and the verdict on a number that has its colour."""
-IMAGE, CENTRED = re.compile(r"!\[(.*)\]\((.*)\)"), r"```{image} \2\n:alt: \1\n:width: 100%\n:align: center\n```"
-"""A picture of the README, and the same in the middle of a page, with a link to it alone."""
 _MATHJAX = "sphinx-mathjax-offline"
 
 
@@ -75,7 +73,7 @@ def write_sources(source: Path) -> None:
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
     texts = {
         "generated/counts": pages.counts(judged),
-        **{f"generated/{name}": IMAGE.sub(CENTRED, summaries.readme_part(name)[1]) for name in ("answer", "endpoints")},
+        **{f"generated/{name}": _of_readme(name) for name in ("answer", "endpoints")},
         "generated/verdicts": pages.render("by_solver.md", judged=judged),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
         "generated/statements": pages.render("statements.html", rows=list(statements.recorded().values()),
@@ -98,6 +96,12 @@ def write_sources(source: Path) -> None:
         texts[name] = _table_page(judged[judged["table"] == table])
     for name, text in texts.items():
         write_atomically(source / f"{name}.md", f"{text}\n")
+
+
+def _of_readme(name: str) -> str:
+    """A part of the README for a page: the picture in the middle, with a link to it alone; the report as a page."""
+    text = summaries.readme_part(name)[1].replace("](REPORT.md", "](report.md")
+    return re.sub(r"!\[(.*)\]\((.*)\)", r"```{image} \2\n:alt: \1\n:width: 100%\n:align: center\n```", text)
 
 
 def _mathjax() -> Path:
