@@ -91,7 +91,8 @@ class CDFSG(Solver):
 class CDFSGAda(CDFSG):
     """Algorithm 2: Algorithm 1 with Adam-type step sizes (AMSGrad's maximum, no bias correction).
 
-    The decays `eta1` and `eta2` of the moment estimates lie in [0, 1); `epsilon` is added to the second one.
+    The decays `eta1` and `eta2` of the moment estimates lie in [0, 1); `epsilon`, which is positive, is added to the
+    second moment under the root.
     """
 
     eta1: float = 0.9

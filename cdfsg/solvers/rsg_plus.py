@@ -106,7 +106,8 @@ class RSGPlus(Solver):
         AQ = P.reshape(lanes, l, 2, p).swapaxes(1, 2)  # A_i Q_i, shape (lanes, 2, l, p)
         other = (AQ @ T)[:, ::-1]  # A_j Q_j T_j
         # V_i = A_i' factor_i + w Q_i, whose last term drops out of V_i - Q_i V_i'Q_i
-        inverses = INVERSES[self.singular](AQ.reshape(-1, p, p))  # of the blocks E_b' Q_i, which are rows of A_i Q_i
+        # The sum in H_i is A_i' N, where N stacks the transposed inverses of the blocks E_b' Q_i of A_i Q_i.
+        inverses = INVERSES[self.singular](AQ.reshape(-1, p, p))
         factor = -(other @ T.mT) - self.weight / (l // p) * inverses.mT.reshape(AQ.shape)
         V = problem.adjoint(samples, factor.swapaxes(1, 2).reshape(1, lanes, 2 * l, p))
         R = -(AQ.mT @ other)  # Q_i' G_i

@@ -351,7 +351,7 @@ TOLERANCE = 0.05  # of a slope beyond the transient
 def steady_slopes(solver: CDFSG, s2: float) -> Iterator[tuple[str, float, float]]:
     """`slope_and_width` over `STEADY` of eight groups of lanes, which have the same draws at each horizon.
 
-    Three problems of little noise, from a minimiser of h: beyond a few steps, noise alone is seen.
+    The three problems have little noise, and lanes start at a minimiser of h: beyond a few steps noise alone is seen.
     """
     for name, A, M, p in (
         ("n = p = 1", [-1.0], [1.0], 1), ("indefinite M_theta, n = 3, p = 1", [-1.0, 0.5, 1.0], [1.0, 0.5, 0.1], 1),

@@ -29,8 +29,6 @@ def test_columns_of_the_third_length_are_infeasible_stationary_points_of_a_small
     found = {tuple(np.round(point.eigenvalues, 6)) for point in quadratic_points(case, np.random.default_rng(0))}
     longer = [point for point in found if any(value not in (0.0, 1.0) for value in point)]
     assert longer
-    for point in quadratic_points(case, np.random.default_rng(0)):
-        assert certificate(case.h, point.X) < 1e-14
 
 
 def test_closed_forms_are_stationary_for_every_beta():
