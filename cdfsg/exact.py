@@ -95,11 +95,13 @@ class ExactSolver:
         single = self.single and all(block.dtype == np.float32 for block in blocks)
         if self.moments.rows == blocks[0].shape[0]:
             self.shift = self.moments.mean.astype(np.float32 if single else np.float64).astype(np.float64)
+        gap = np.empty((blocks[0].shape[0], len(self.shift)), np.float32 if single else np.float64)
+        for block, view in zip(blocks, self.slices, strict=True):
+            np.subtract(dense(block), self.shift[view].astype(gap.dtype), out=gap[:, view])
         if single:
-            gap = np.hstack([dense(block) for block in blocks]) - self.shift.astype(np.float32)
             self.products += blas.ssyrk(1.0, gap.T)
-            return
-        self._add(np.hstack([dense(block) for block in blocks]) - self.shift)
+        else:
+            self._add(gap)
 
     def restart(self) -> None:
         """Forget all rows, and take in others in double precision."""

@@ -82,12 +82,14 @@ def absurd_rows(blocks: list[ViewRows], moments: Moments, most: int | None = Non
     """Mark the rows of a batch that outweigh all others together, those in `moments` included, shape (l,).
 
     The square of such a row's deviation is five times the sum of all others' in most of the columns, or a hundred times
-    in one; 1e8 times, if the view is sparse or few rows deviate in that column at all.  At most
-    `most` rows are marked, by default three or one in fifty: more are data.
+    in one; 1e8 times, if the view is sparse or few rows deviate in that column at all.  At most `most` rows are
+    marked, by default `most_absurd` ones.
     """
     l = blocks[0].shape[0]  # noqa: E741
-    most = most or max(1, l // 50, min(3, (moments.rows + l) // 10))
+    most = most or most_absurd(moments.rows + l, l)
     score, squares, marked = np.zeros(l), [], np.zeros(l, dtype=bool)
+    if not any(_may_stand_out(block, moments, view) for block, view in with_columns(blocks)):
+        return marked
     with np.errstate(over="ignore", invalid="ignore"):
         for block, view in with_columns(blocks):
             middle = moments.mean[view]
@@ -120,6 +122,20 @@ def absurd_rows(blocks: list[ViewRows], moments: Moments, most: int | None = Non
     if 0 < left < min(most, l):  # the largest may have hidden others
         marked[rest] = absurd_rows([block[rest] for block in blocks], moments, left)
     return marked
+
+
+def most_absurd(rows: int, among: int) -> int:
+    """How many absurd rows may lie among so many of all `rows`: three or one in fifty.  More are data."""
+    return max(1, among // 50, min(3, rows // 10))
+
+
+def _may_stand_out(block: ViewRows, moments: Moments, view: slice) -> bool:
+    """Whether some value outweighs the rows in `moments`, which the range of the columns tells quickly."""
+    if sparse.issparse(block):
+        return True
+    mean = moments.mean[view]
+    largest = np.maximum(block.max(axis=0) - mean, mean - block.min(axis=0))
+    return bool((largest**2 > 5 * moments.squares[view]).any())
 
 
 def _sums(block: ViewRows, shift: Array) -> tuple[Array, Array]:

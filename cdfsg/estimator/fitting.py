@@ -14,7 +14,7 @@ from cdfsg.estimator.online import OnlineSolver, Restart
 from cdfsg.exact import WIDEST, ExactSolver, refine
 from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import make_merit
-from cdfsg.streamed import Samples, ViewRows, absurd_rows, dense
+from cdfsg.streamed import Samples, ViewRows, absurd_rows, dense, most_absurd
 from cdfsg.structure import Structure, streamed_structure, structure_of
 
 BLOCK = 2**23  # numbers of a dense block of rows that wide views are refined by
@@ -218,9 +218,9 @@ class Fit:
         if not marked.any():
             return blocks
         if epoch == 1:
-            found = self.n_outliers + int(marked.sum())
-            if found > max(3, (solver.moments.rows + len(marked)) // 50):
-                return blocks  # so many are data
+            found, rows = self.n_outliers + int(marked.sum()), solver.moments.rows + len(marked)
+            if found > most_absurd(rows, rows):
+                return blocks
             self.n_outliers = found
             row = [dense(block[np.flatnonzero(marked)[:1]]).ravel() for block in blocks]
             view = int(np.argmax([np.abs(part).max() for part in row]))
