@@ -162,6 +162,9 @@ class ExactSolver:
             if self.merit.name != "identity":
                 Y = _ascend(T, Y, np.cumsum(ranks)[:-1], self.merit)
             X = metrics.unwhitened(Y, roots)
+            for view in self.slices:  # what has no variance but by rounding is no component: a ridge would let it in
+                empty = np.einsum("np,np->p", X[view], S[view, view] @ X[view]) <= least * (X[view] ** 2).sum(axis=0)
+                X[view, empty] = 0
             K = metrics.cross_moments(X[None], S, self.sizes)[:, :, 0]
             if self.basis:
                 X = np.concatenate([B @ X[view] for B, view in zip(self.basis, self.slices, strict=True)])

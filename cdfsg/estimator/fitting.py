@@ -18,7 +18,8 @@ from cdfsg.streamed import Samples, ViewRows, absurd_rows, dense, most_absurd
 from cdfsg.structure import Structure, streamed_structure, structure_of
 
 BLOCK = 2**23  # numbers of a dense block of rows that wide views are refined by
-FIXED = ("n_components", "merit", "algorithm", "ridge")  # parameters that a fit in progress cannot follow
+FREE = ("n_epochs", "scale", "tol", "shuffle", "view_sizes", "random_state", "verbose", "callbacks")
+"""Parameters that may change during a fit."""
 
 
 class Fit:
@@ -72,7 +73,7 @@ class Fit:
 
     def require_unchanged(self, parameters: Mapping[str, Any]) -> None:
         """Raise ValueError if parameters have changed that a fit cannot follow."""
-        for name in FIXED:
+        for name in parameters.keys() - set(FREE):
             if parameters[name] != self.parameters[name]:
                 began = f"the fit began with {self.parameters[name]!r}"
                 raise ValueError(f"{name}={parameters[name]!r}, but {began}; call fit instead")

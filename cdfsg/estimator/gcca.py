@@ -211,6 +211,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def calibrate(self, views: Any) -> Self:
         """Make the convention hold exactly on these rows, as `fit` does at its end; the spans stay the same."""
         self._require_fitted()
+        self._fit.require_unchanged(self.get_params(deep=False))
         self._publish(*self._fit.solution_on(self._read(views, reset=False)))
         return self
 
@@ -374,7 +375,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.explained_covariance_ = convention.covariances_along_unit_weights(solution.K, self.weights_)
         self._count()
         if share is not None:
-            doubt = reason_for_doubt(share, self.tol, fit, self.n_epochs)
+            doubt = reason_for_doubt(share, self.tol, fit, self.n_epochs if self.n_epochs_ else None)
             self.captured_, self.converged_ = share, not doubt
             if doubt:
                 warnings.warn(doubt, ConvergenceWarning, stacklevel=3)

@@ -68,7 +68,7 @@ def _read_list(views: Any, view_sizes: Any, at_least: int, some: bool) -> Source
         raise ValueError(f"views has {len(views)} view(s): expected at least two, [X1, X2, ...]; {FORMS}")
     given = [i for i, view in enumerate(views) if view is not None]
     if not given or (len(given) < len(views) and not some):
-        raise ValueError(f"only views {given} are given: expected all; transform and predict need only one of them")
+        raise ValueError(f"only views {given} are given: expected all; transform and predict_views need one of them")
     tables = {i: _read_table(views[i], at_least, f"view {i}") for i in given}
     same_labels = _have_same_labels(views)
     rows = tuple(int(table.shape[0]) for table in tables.values())
@@ -127,6 +127,9 @@ def _read_table(table: Any, at_least: int, name: str) -> Any:
         _require_numbers(table, name)
     if isinstance(table, np.matrix):
         table = np.asarray(table)
+    if isinstance(table, np.ndarray) and table.dtype.names:
+        remedy = "numpy.lib.recfunctions.structured_to_unstructured(view)"
+        raise ValueError(f"{name} has fields {table.dtype.names}: {EXPECTED}; give {remedy}")
     if isinstance(table, np.ndarray) and _has_strings(table):
         raise ValueError(f"{name} has strings: {EXPECTED}, as by astype(float)")
     try:
@@ -141,6 +144,8 @@ def _read_table(table: Any, at_least: int, name: str) -> Any:
         raise kind(f"{name}: {reason}; {EXPECTED}") from error
     numbers = isinstance(table, np.ndarray) and table.dtype.kind in "iufb"
     read = table if numbers or is_dask(table) else checked
+    if read.dtype.kind == "O":  # decimals of polars
+        read = read.astype(float)
     if read.dtype.kind not in "iufb":
         raise ValueError(f"{name} of type {read.dtype}: {EXPECTED}")
     return read
@@ -161,12 +166,23 @@ def _have_same_labels(views: Sequence[Any]) -> bool | None:
     frames = [(i, view.index) for i, view in enumerate(views) if _is_frame(view)]
     found = []
     for (i, first), (j, second) in combinations(frames, 2):
-        found.append(first.equals(second) or first.astype(object).equals(second.astype(object)))
-        common = 0 if found[-1] else len(first.intersection(second))
-        if common:
+        found.append(first.equals(second))
+        if found[-1]:
+            continue
+        plain = [list(map(_plain, labels)) for labels in (first, second)]
+        found[-1] = plain[0] == plain[1]
+        common = len(set(plain[0]) & set(plain[1]))
+        if common and not found[-1]:
             order = f"views {i} and {j} have {common} row labels in common, but not the same ones in the same order"
-            raise ValueError(f"{order}: {PAIRED}")
+            kinds = f"; make {first[0]!r} and {second[0]!r} of one kind, and" * first.intersection(second).empty
+            raise ValueError(f"{order}{kinds or ':'} {PAIRED}")
     return all(found) if found else None
+
+
+def _plain(label: Any) -> str | float:
+    """A row label as people compare it: 7, "7" and "007" are one, as are a date and its text."""
+    text = str(label).strip().casefold().removesuffix(" 00:00:00")
+    return float(text) if text.replace(".", "", 1).isdecimal() else text
 
 
 def _widths_in(view_sizes: Any, total: int) -> tuple[int, ...]:
@@ -191,9 +207,20 @@ def _require_numbers(frame: Any, name: str) -> None:
         raise ValueError(f"{name} has several columns {twice!r}: expected unique names")
     for column in frame.columns:
         values, kind = np.asarray(frame[column]), frame[column].dtype
-        if values.dtype.kind not in "iufbO" or kind == "category" or _has_strings(values):
+        if values.dtype.kind not in "iufbO" or kind == "category" or not _are_numbers(values, kind):
             remedy = "as by astype(float), or get_dummies for categories"
             raise ValueError(f"{name} has the column {column!r} of type {kind}: expected numbers, {remedy}")
+
+
+def _are_numbers(values: Array, kind: Any) -> bool:
+    """Whether objects are numbers, or missing."""
+    if values.dtype.kind != "O" or getattr(kind, "kind", "O") != "O":  # as the nullable types of pandas have
+        return True
+    try:
+        values.astype(float)
+    except (TypeError, ValueError):
+        return False
+    return not _has_strings(values)
 
 
 def _has_strings(values: Array) -> bool:

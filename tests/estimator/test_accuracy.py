@@ -59,6 +59,8 @@ def test_plain_cdfsg_reaches_the_promise_or_warns():
     assert model.score(views) >= PROMISED * sum(CORRELATIONS)
     with pytest.warns(match=r"not converged after 80 steps: the weights capture [\d.]+%.* Raise n_epochs=2, or take"):
         early = StochasticGCCA(4, algorithm="cdfsg", n_epochs=2, random_state=0).fit(views)
+    with pytest.warns(match=r"not converged after .*%.* Go on with partial_fit, or take algorithm='exact'"):
+        StochasticGCCA(4, algorithm="cdfsg", random_state=0).partial_fit(views)
     assert not early.converged_ and early.score(views) < PROMISED * sum(CORRELATIONS)
 
 

@@ -1,6 +1,7 @@
 """What is refused, beyond the cases of `tests.torture.refusals_estimator`."""
 
 import re
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -74,12 +75,14 @@ def test_a_model_must_be_fitted(method):
 def test_a_fit_in_progress_follows_no_change_of_its_problem():
     views = synthetic(300)
     model = StochasticGCCA(2, random_state=0).partial_fit(views)
-    begun = {"n_components": 2, "merit": "identity", "algorithm": "auto"}
-    for name, value in {"n_components": 3, "merit": "huber", "algorithm": "cdfsg"}.items():
-        with pytest.raises(ValueError, match=f"^{name}={value!r}, but the fit began with {begun[name]!r}"):
-            model.set_params(**{name: value}).partial_fit(views)
+    begun = model.get_params()
+    for name, value in {"n_components": 3, "merit": "huber", "algorithm": "cdfsg", "center": False, "mu": 1.0}.items():
+        model.set_params(**{name: value})
+        for call in (model.partial_fit, model.calibrate):
+            with pytest.raises(ValueError, match=f"^{name}={value!r}, but the fit began with {begun[name]!r}"):
+                call(views)
         model.set_params(**{name: begun[name]})
-    assert model.partial_fit(views).n_samples_seen_ == 600
+    assert model.set_params(tol=0.5, scale=True).partial_fit(views).n_samples_seen_ == 600
 
 
 def test_a_dask_array_of_unknown_length_is_refused():
@@ -109,6 +112,9 @@ PAIRS = pd.MultiIndex.from_product([range(20), list("xyz")])
         (DAYS, DAYS + pd.Timedelta(days=1), 59),
         (PAIRS, PAIRS[::-1], 60),
         ([f"s{i}" for i in range(60)], [f"s{i}" for i in range(5, 65)], 55),
+        (range(60), [f"{i:03}" for i in range(60)][::-1], 60),  # text in one table
+        (DAYS, DAYS.strftime("%Y-%m-%d")[::-1], 60),
+        ([f"S{i} " for i in range(60)], [f"s{i}" for i in range(60)][::-1], 60),
     ],
 )
 def test_rows_whose_labels_pair_them_otherwise_are_refused_with_the_inner_join(left, right, common):
@@ -128,6 +134,7 @@ def test_rows_whose_labels_pair_them_otherwise_are_refused_with_the_inner_join(l
         (range(60), range(60)),
         (range(60), range(100, 160)),
         (range(60), [f"s{i}" for i in range(60)]),
+        (range(60), [f"{i}" for i in range(60)]),
         (range(60), pd.Index(range(60), dtype="Int64")),
         ([0] * 60, [0] * 60),
         (DAYS.tz_localize("UTC"), DAYS.tz_localize("UTC").tz_convert("Asia/Tokyo")),
@@ -180,17 +187,33 @@ def digits_of(kind):
         digits_of(int).astype(pd.CategoricalDtype([0, 1, 2], ordered=True)),
         digits_of(object),
         digits_of("string"),
+        pd.Series(DAYS),
+        pd.Series(DAYS.to_period("D")),
+        pd.Series([[k] for k in range(60)]),
     ],
 )
 def test_columns_of_categories_and_of_strings_are_not_taken_as_numbers(column):
     with pytest.raises(ValueError, match="view 0 has the column 'q' of type .*expected numbers.*get_dummies"):
         StochasticGCCA().fit([labelled(range(60), "ab").assign(q=column), labelled(range(60), "c")])
-    assert StochasticGCCA().fit([labelled(range(60), "ab").assign(q=column.astype(int)), labelled(range(60), "c")])
 
 
-def test_an_object_array_with_strings_is_refused():
-    with pytest.raises(ValueError, match="view 0 has strings"):
-        StochasticGCCA().fit([digits_of(object).to_numpy()[:, None], np.ones((60, 2))])
+@pytest.mark.parametrize(
+    "view, words",
+    [
+        (digits_of(object).to_numpy()[:, None], "view 0 has strings"),
+        (np.zeros(60, dtype=[("a", float)]), r"view 0 has fields \('a',\).* give .*structured_to_unstructured\(view\)"),
+    ],
+)
+def test_arrays_of_strings_or_with_fields_are_refused(view, words):
+    with pytest.raises(ValueError, match=words):
+        StochasticGCCA().fit([view, np.ones((60, 2))])
+
+
+def test_decimals_in_tables_and_categories_that_were_converted_are_numbers():
+    views = [labelled(range(60), "ab").round(3), labelled(range(60), "c", seed=1)]
+    plain = StochasticGCCA().fit([views[0].assign(q=digits_of(int)), views[1]])
+    exact_numbers = views[0].map(lambda value: Decimal(f"{value:.3f}")).assign(q=digits_of(int))
+    np.testing.assert_allclose(StochasticGCCA().fit([exact_numbers, views[1]]).weights_[0], plain.weights_[0])
 
 
 class Loader:

@@ -78,6 +78,15 @@ def test_more_columns_than_rows_need_a_ridge_and_then_tell_of_other_rows():
     assert held_out[1] > held_out[0] + 0.2 and held_out[1] > 0.7
 
 
+@pytest.mark.parametrize("ridge", [1e-9, 1.0, 1e3])
+def test_a_component_beyond_the_rank_of_a_view_has_no_weight_there_and_no_correlation(ridge):
+    left, right = synthetic()
+    for views in ([left, right[:, :1] * [1.0, 2.0, 3.0]], [left[:2], right[:2]]):
+        model = StochasticGCCA(3, ridge=ridge).fit(views)
+        np.testing.assert_allclose(model.canonical_correlations_[1:], 0, atol=1e-9)
+        assert 0.3 < model.canonical_correlations_[0] <= 1 + 1e-9 and not model.weights_[1][:, 1:].any()
+
+
 @pytest.mark.parametrize("ridge", [1e-9, 1.0])
 def test_copies_of_columns_share_what_a_ridge_gives_one(ridge):
     left, right = synthetic()
