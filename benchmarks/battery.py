@@ -2,9 +2,9 @@
 
 Every kind of data is drawn with several seeds, and fitted in four ways: by default, by each of the paper's algorithms,
 and by `partial_fit` in chunks.  The share is that of the exact total correlation, which is computed here by QR and SVD
-of the centred views (by Cholesky factors where they are wide), without what is planted.  A fit has warned if it says that
-it has not converged, or gives a `ConvergenceWarning`; that rows were left out is reported of the data, and counts apart.
-A fit fails in silence if its share is below 0.95 and it has not warned.
+of the centred views (by Cholesky factors where they are wide), without what is planted.  A fit has warned if it gives a
+`ConvergenceWarning` or says that it has not converged; a report of rows that were left out speaks of the data, and counts
+apart.  A fit fails in silence if its share is below 0.95 and it has not warned.
 
     python benchmarks/battery.py                # all kinds, 20 minutes on one core
     python benchmarks/battery.py spectra topics # these kinds alone, printed and not written
@@ -38,7 +38,7 @@ PATH = RECORDS / "battery.csv"
 
 
 class Outcome(NamedTuple):
-    """A fit: the share it has, the share it thinks it has, whether it doubts itself, seconds, how many rows it left out."""
+    """A fit: the share it has, the share it thinks it has, whether it warned, seconds, how many rows it left out."""
 
     share: float
     said: float
@@ -118,8 +118,8 @@ def ours(way: str, draw: Draw, seed: int, exact: float) -> Outcome:
             return Outcome(np.nan, np.nan, True, np.nan)
         weights = [w / s[:, None] for w, s in zip(model.weights_, model.scales_, strict=True)]
         seconds = time.process_time() - began
-    doubts = not model.converged_ or any(issubclass(one.category, ConvergenceWarning) for one in caught)
-    return Outcome(captured(draw, weights) / exact, model.captured_, doubts, seconds, model.n_outliers_)
+    warned = not model.converged_ or any(issubclass(one.category, ConvergenceWarning) for one in caught)
+    return Outcome(captured(draw, weights) / exact, model.captured_, warned, seconds, model.n_outliers_)
 
 
 def theirs(name: str, draw: Draw, seed: int, exact: float) -> Outcome:

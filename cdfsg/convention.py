@@ -6,7 +6,7 @@ as Huber's, leaves the relative signs of the views open: they are those with whi
 constraint allows, since ``(a; b)`` and ``(a; -b)`` may both be columns.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,14 +15,13 @@ from cdfsg.linalg import Array, sym
 from cdfsg.merits import Merit
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Weights (n, p) in the convention, with their moments and `pairwise_correlations`."""
+class Solution(NamedTuple):
+    """Weights (n, p) in the convention, with their moments, `pairwise_correlations`, and the sum of `magnitudes`."""
 
     weights: Array
     K: Array
     correlations: Array
-    captured: float  # sum of their magnitudes
+    captured: float
 
 
 def moments_of(P: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,36 +48,29 @@ class ExactSolver:
         self.single = False  # whether float32 rows are multiplied in single precision, twice as fast
         self.basis: list[Array] = []  # per view the directions that the second pass takes moments of
         self.last: list[tuple[Array, float]] = []  # rows of each view and their relative precision
-        self._covariance: Array | None = None
-        self._spectra: tuple[Array, list[tuple[Array, Array]]] | None = None
-        self._best: tuple[Array, Array] | None = None
 
     @property
     def weights(self) -> Array:
         """The best weights for the rows so far, shape (n, p)."""
-        return self.best()[0]
+        return self.best[0]
 
     @property
     def mean(self) -> Array:
         """What is subtracted from a row, shape (n,)."""
         return self.moments.mean if self.center else np.zeros_like(self.shift)
 
-    @property
+    @cached_property
     def covariance(self) -> Array:
         """Second moments S of the columns, central ones if `center`, shape (n, n)."""
-        if self._covariance is None:
-            gap, mean = self.moments.mean - self.shift, self.moments.mean - self.mean
-            self._covariance = self._mean_products() - np.outer(gap, gap) + np.outer(mean, mean)
-        return self._covariance
+        gap, mean = self.moments.mean - self.shift, self.moments.mean - self.mean
+        return self._mean_products() - np.outer(gap, gap) + np.outer(mean, mean)
 
-    @property
+    @cached_property
     def spectra(self) -> tuple[Array, list[tuple[Array, Array]]]:
         """Units of the columns (n,); in them eigenvalues and eigenvectors of each view's covariance with its ridge."""
-        if self._spectra is None:
-            correlation, units = self._correlation()
-            correlation = self._with_ridge(correlation, units)
-            self._spectra = units, [np.linalg.eigh(correlation[view, view]) for view in self.slices]
-        return self._spectra
+        correlation, units = self._correlation()
+        correlation = self._with_ridge(correlation, units)
+        return units, [np.linalg.eigh(correlation[view, view]) for view in self.slices]
 
     def advance(self, blocks: list[ViewRows]) -> None:
         """Take in rows, one block (l, n_i) per view."""
@@ -87,7 +81,7 @@ class ExactSolver:
             self.moments.update(blocks)
         self.moments.require_squares(self.slices, np.dtype(np.float64))
         self.last = [(dense(block[-LAST:]).astype(np.float64), np.finfo(block.dtype).eps) for block in blocks]
-        self._covariance = self._spectra = self._best = None
+        self._forget()
         if all(map(sparse.issparse, blocks)):
             Z = sparse.hstack(blocks, format="csr").astype(np.float64)
             self.products += (Z.T @ Z).toarray()
@@ -106,7 +100,8 @@ class ExactSolver:
     def restart(self) -> None:
         """Forget all rows, and take in others in double precision."""
         self.moments, self.single = Moments(len(self.shift)), False
-        self.products[:], self._covariance, self._spectra, self._best = 0, None, None, None
+        self.products[:] = 0
+        self._forget()
 
     def is_resolved(self, least: float | None = None) -> bool:
         """Whether the last rows show no direction whose relative variance is below `least`, beyond their own rounding.
@@ -130,7 +125,8 @@ class ExactSolver:
             units, spectra = self.spectra
             for view, (values, vectors) in zip(self.slices, spectra, strict=True):
                 self.basis.append(vectors / np.maximum(values, LEAST * values[-1]) ** 0.5 / units[view, None])
-            self.products[:], self._best = 0, None
+            self.products[:] = 0
+            vars(self).pop("best", None)
         gaps = zip(blocks, self.slices, self.basis, strict=True)
         self._add(np.hstack([(dense(block) - self.mean[view]) @ B for block, view, B in gaps]))
 
@@ -143,33 +139,37 @@ class ExactSolver:
         """``K_ij = w_i' S_ij w_j`` of weights (n, p), shape (m, m, p, p)."""
         return metrics.cross_moments(weights[None], self.covariance, self.sizes)[:, :, 0]
 
+    @cached_property
     def best(self) -> tuple[Array, Array]:
         """The best weights X (n, p) under ``X'MX = I`` for the rows so far, and ``K_ij = X_i' S_ij X_j`` (m, m, p, p).
 
         With another merit than identity they are a local optimum, found from that for identity.  ValueError if the
         rows span too few directions.
         """
-        if self._best is None:
-            S, units, least = self._mean_products(), np.ones(len(self.shift)), RESOLVED
-            if not self.basis:
-                S, units = self._correlation()
-                least = self.noise
-            T, roots = metrics.whitened(self._with_ridge(S, units), self.sizes, rtol=least)
-            ranks, p = [root.shape[1] for root in roots], self.n_components
-            if p > max(ranks):
-                raise ValueError(f"n_components={p}: expected at most {max(ranks)}, the rank of these rows")
-            Y = eigh(T, subset_by_index=(len(T) - p, len(T) - 1))[1][:, ::-1]
-            if self.merit.name != "identity":
-                Y = _ascend(T, Y, np.cumsum(ranks)[:-1], self.merit)
-            X = metrics.unwhitened(Y, roots)
-            for view in self.slices:  # what has no variance but by rounding is no component: a ridge would let it in
-                empty = np.einsum("np,np->p", X[view], S[view, view] @ X[view]) <= least * (X[view] ** 2).sum(axis=0)
-                X[view, empty] = 0
-            K = metrics.cross_moments(X[None], S, self.sizes)[:, :, 0]
-            if self.basis:
-                X = np.concatenate([B @ X[view] for B, view in zip(self.basis, self.slices, strict=True)])
-            self._best = X / units[:, None], K
-        return self._best
+        S, units, least = self._mean_products(), np.ones(len(self.shift)), RESOLVED
+        if not self.basis:
+            S, units = self._correlation()
+            least = self.noise
+        T, roots = metrics.whitened(self._with_ridge(S, units), self.sizes, rtol=least)
+        ranks, p = [root.shape[1] for root in roots], self.n_components
+        if p > max(ranks):
+            raise ValueError(f"n_components={p}: expected at most {max(ranks)}, the rank of these rows")
+        Y = eigh(T, subset_by_index=(len(T) - p, len(T) - 1))[1][:, ::-1]
+        if self.merit.name != "identity":
+            Y = _ascend(T, Y, np.cumsum(ranks)[:-1], self.merit)
+        X = metrics.unwhitened(Y, roots)
+        for view in self.slices:  # what has no variance but by rounding is no component: a ridge would let it in
+            empty = np.einsum("np,np->p", X[view], S[view, view] @ X[view]) <= least * (X[view] ** 2).sum(axis=0)
+            X[view, empty] = 0
+        K = metrics.cross_moments(X[None], S, self.sizes)[:, :, 0]
+        if self.basis:
+            X = np.concatenate([B @ X[view] for B, view in zip(self.basis, self.slices, strict=True)])
+        return X / units[:, None], K
+
+    def _forget(self) -> None:
+        """Forget what follows from the moments."""
+        for name in ("covariance", "spectra", "best"):
+            vars(self).pop(name, None)
 
     def _with_ridge(self, S: Array, units: Array) -> Array:
         """S with the ridge on its diagonal blocks, in the coordinates of S."""

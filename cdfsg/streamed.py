@@ -88,9 +88,9 @@ def absurd_rows(blocks: list[ViewRows], moments: Moments, most: int | None = Non
     l = blocks[0].shape[0]  # noqa: E741
     most = most or most_absurd(moments.rows + l, l)
     score, squares, marked = np.zeros(l), [], np.zeros(l, dtype=bool)
-    if not any(_may_stand_out(block, moments, view) for block, view in with_columns(blocks)):
-        return marked
     with np.errstate(over="ignore", invalid="ignore"):
+        if not any(_may_stand_out(block, moments, view) for block, view in with_columns(blocks)):
+            return marked
         for block, view in with_columns(blocks):
             middle = moments.mean[view]
             if sparse.issparse(block):

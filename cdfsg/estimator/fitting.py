@@ -10,7 +10,7 @@ from cdfsg.convention import Solution, normalise, with_ridge
 from cdfsg.estimator import steps
 from cdfsg.estimator.convergence import MISSING, captured_share
 from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream
-from cdfsg.estimator.online import OnlineSolver, Restart
+from cdfsg.estimator.online import OnlineSolver
 from cdfsg.exact import WIDEST, ExactSolver, refine
 from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import make_merit
@@ -54,17 +54,13 @@ class Fit:
         self.solver: Any = self.exact if self.algorithm == "exact" else None
         self.waiting: list[list[ViewRows]] = []
         self.wide_structure: Structure | None = None  # of the weights, if a pass was made for it
-        self.n_outliers, self._outlier = 0, ""
+        self.n_outliers, self.report = 0, ""  # of rows left out
 
     @property
     def rows(self) -> int:
         """Rows seen, repeats included, without those that wait; 0 before the first step."""
         begun = hasattr(self.solver, "state") if isinstance(self.solver, OnlineSolver) else self.solver
         return int(self.solver.moments.rows) if begun else 0
-
-    @property
-    def restarts(self) -> list[Restart]:
-        return self.solver.restarts if isinstance(self.solver, OnlineSolver) else []
 
     @property
     def steps(self) -> int:
@@ -171,11 +167,6 @@ class Fit:
             raise ValueError("columns and projections were not read together: call calibrate on all rows")
         return self.wide_structure
 
-    def outliers(self) -> str:
-        """Words for the rows left out since the last call."""
-        words, self._outlier = self._outlier, ""
-        return words
-
     def _judged(self, exact: ExactSolver) -> tuple[Solution, float]:
         weights = self.solver.weights
         found = normalise(weights, self.slices, exact.moments_of(weights), self.merit, self.ridge)
@@ -183,7 +174,7 @@ class Fit:
         return found, captured_share(found, self._best(exact), self.merit) if known else np.nan
 
     def _best(self, exact: ExactSolver) -> Solution:
-        weights, K = exact.best()
+        weights, K = exact.best
         return normalise(weights, self.slices, K, self.merit, self.ridge)
 
     def _resolve(self, exact: ExactSolver, data: Source | Stream) -> None:
@@ -201,11 +192,9 @@ class Fit:
         return ExactSolver(self.sizes, self.merit, p, center, self.ridge)
 
     def _new_online(self, dtype: np.dtype[Any]) -> OnlineSolver:
-        same = {name: self.parameters[name] for name in ("n_components", "tracking", "center")}
-        step = float(self.parameters["step_size"])
+        same = {name: self.parameters[name] for name in ("n_components", "tracking", "center", "step_size")}
         return OnlineSolver(
-            self.sizes, dtype, self.merit, self.ridge, self.penalty, self.batch_size, step, self.seed, self.algorithm,
-            **same,
+            self.sizes, dtype, self.merit, self.ridge, self.penalty, self.batch_size, self.seed, self.algorithm, **same
         )
 
     def _kept(self, data: Source | Stream, rows: int, solver: Any) -> Iterator[list[ViewRows]]:
@@ -226,7 +215,7 @@ class Fit:
             row = [dense(block[np.flatnonzero(marked)[:1]]).ravel() for block in blocks]
             view = int(np.argmax([np.abs(part).max() for part in row]))
             column = int(np.abs(row[view]).argmax())
-            self._outlier = (
+            self.report = (
                 f"rows that outweigh all others together were left out, {self.n_outliers} so far; one has the value "
                 f"{row[view][column]:.3g} in column {column} of view {view}. Correct or drop such rows in all views"
             )

@@ -381,10 +381,12 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 warnings.warn(doubt, ConvergenceWarning, stacklevel=3)
 
     def _count(self) -> None:
-        self.n_samples_seen_, self.restarts_ = self._fit.rows, self._fit.restarts
-        self.n_outliers_, words = self._fit.n_outliers, self._fit.outliers()
-        if words:
-            warnings.warn(words, stacklevel=4)
+        fit = self._fit
+        self.n_samples_seen_, self.n_outliers_ = fit.rows, fit.n_outliers
+        self.restarts_ = getattr(fit.solver, "restarts", [])
+        if fit.report:
+            warnings.warn(fit.report, stacklevel=4)
+            fit.report = ""
 
     def _report(self, epoch: int, captured: float, began: float) -> bool:
         """Print a line and call the callbacks; whether one returns True."""

@@ -51,12 +51,12 @@ class OnlineSolver:
     ridge: Array  # added to the diagonal of M, shape (n,)
     penalty: float
     batch_size: int
-    step_size: float  # multiple of the default step, halved by each restart
     seed: InitVar[int]
     algorithm: str
     n_components: int
     tracking: float
     center: bool
+    step_size: float  # multiple of the default step, halved by each restart
     state: TrackingState = field(init=False)  # from the first minibatch on
     average: Array = field(init=False)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations
+from numbers import Number
 from os import PathLike
 from typing import Any
 
@@ -97,11 +98,8 @@ def _require_features(estimator: Any, source: Source, names: Array | None) -> No
 
 def _dimensions(X: Any) -> int:
     """Number of dimensions, without reading the data where they say so themselves."""
-    known = getattr(X, "ndim", None)
-    if isinstance(known, int):
-        return known
     try:
-        return np.asarray(X).ndim
+        return np.ndim(X)
     except ValueError:  # rows of unequal lengths, which make an array of lists at most
         return 1
 
@@ -130,8 +128,8 @@ def _read_table(table: Any, at_least: int, name: str) -> Any:
     if isinstance(table, np.ndarray) and table.dtype.names:
         remedy = "numpy.lib.recfunctions.structured_to_unstructured(view)"
         raise ValueError(f"{name} has fields {table.dtype.names}: {EXPECTED}; give {remedy}")
-    if isinstance(table, np.ndarray) and _has_strings(table):
-        raise ValueError(f"{name} has strings: {EXPECTED}, as by astype(float)")
+    if isinstance(table, np.ndarray) and not _are_numbers(table):
+        raise ValueError(f"{name} has objects that are no numbers: {EXPECTED}, as by astype(float)")
     try:
         if sparse.issparse(table) and table.format in ("csr", "csc", "bsr"):
             table.check_format()  # else an index beyond the end reads foreign memory
@@ -207,22 +205,12 @@ def _require_numbers(frame: Any, name: str) -> None:
         raise ValueError(f"{name} has several columns {twice!r}: expected unique names")
     for column in frame.columns:
         values, kind = np.asarray(frame[column]), frame[column].dtype
-        if values.dtype.kind not in "iufbO" or kind == "category" or not _are_numbers(values, kind):
+        nullable = getattr(kind, "kind", "O") in "iufb"
+        if values.dtype.kind not in "iufbO" or kind == "category" or not (nullable or _are_numbers(values)):
             remedy = "as by astype(float), or get_dummies for categories"
             raise ValueError(f"{name} has the column {column!r} of type {kind}: expected numbers, {remedy}")
 
 
-def _are_numbers(values: Array, kind: Any) -> bool:
-    """Whether objects are numbers, or missing."""
-    if values.dtype.kind != "O" or getattr(kind, "kind", "O") != "O":  # as the nullable types of pandas have
-        return True
-    try:
-        values.astype(float)
-    except (TypeError, ValueError):
-        return False
-    return not _has_strings(values)
-
-
-def _has_strings(values: Array) -> bool:
-    """Whether an array has strings among its objects, which scikit-learn would read as numbers where it can."""
-    return values.dtype.kind == "O" and any(isinstance(value, str) for value in values.flat)
+def _are_numbers(values: Array) -> bool:
+    """Whether objects are numbers or missing; scikit-learn would read strings as numbers where it can."""
+    return values.dtype.kind != "O" or all(isinstance(value, Number | np.bool_ | None) for value in values.flat)

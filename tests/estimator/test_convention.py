@@ -62,10 +62,10 @@ def test_an_offset_of_centred_data_changes_nothing_but_rounding():
     np.testing.assert_allclose(stacked(moved), stacked(plain), rtol=1e-6, atol=1e-8)
 
 
-def test_scaling_gives_weights_of_standardised_columns_and_the_same_projections():
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_scaling_gives_weights_of_standardised_columns_and_the_same_projections(ridge):
     views = [view * 3 for view in synthetic()]
-    plain = StochasticGCCA(2, **TWO).fit(views)
-    scaled = StochasticGCCA(2, scale=True, **TWO).fit(views)
+    plain, scaled = (StochasticGCCA(2, ridge=ridge, scale=scale).fit(views) for scale in (False, True))
     for w, v, view in zip(scaled.weights_, plain.weights_, views, strict=True):
         np.testing.assert_allclose(w, v * view.std(axis=0)[:, None], rtol=1e-9)
     for z, u in zip(scaled.transform(views), plain.transform(views), strict=True):

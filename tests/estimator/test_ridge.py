@@ -60,12 +60,6 @@ def test_the_certificate_of_wide_views_counts_the_ridge(algorithm, monkeypatch):
     assert share > 0.99 and model.captured_ == pytest.approx(share, abs=5e-3)
 
 
-def test_columns_of_unit_deviation_are_reported_and_change_nothing_else():
-    views = synthetic()
-    plain, scaled = (StochasticGCCA(3, ridge=0.5, scale=scale).fit(views) for scale in (False, True))
-    np.testing.assert_allclose(stacked(scaled), stacked(plain), atol=1e-12)
-
-
 def test_more_columns_than_rows_need_a_ridge_and_then_tell_of_other_rows():
     rng = np.random.default_rng(0)
     latent = rng.normal(size=(120, 1))
