@@ -3,8 +3,8 @@
 Every kind of data is drawn with several seeds, and fitted in four ways: by default, by each of the paper's algorithms,
 and by `partial_fit` in chunks.  The share is that of the exact total correlation, which is computed here by QR and SVD
 of the centred views (by Cholesky factors where they are wide), without what is planted.  A fit has warned if it gives a
-`ConvergenceWarning` or says that it has not converged; a report of rows that were left out speaks of the data, and counts
-apart.  A fit fails in silence if its share is below 0.95 and it has not warned.
+`ConvergenceWarning` or says that it has not converged; a report of rows that were left out speaks of the data, and is
+counted apart.  A fit fails in silence if its share is below 0.95 and it has not warned.
 
     python benchmarks/battery.py                # all kinds, 20 minutes on one core
     python benchmarks/battery.py spectra topics # these kinds alone, printed and not written
