@@ -60,21 +60,16 @@ def normalise(weights: Array, slices: tuple[slice, ...], K: Array, merit: Merit,
     return Solution(W * flips, K, pairwise_correlations(K), float(magnitudes(K, merit).sum()))
 
 
-def variances(K: Array) -> Array:
-    """Variances of the projections, shape (m, p)."""
-    return np.maximum(np.einsum("iipp->ip", K), 0)
-
-
 def pairwise_correlations(K: Array) -> Array:
     """Mean correlation of two views' projections, shape (p,); 0 where one is constant."""
-    return _mean_over_pairs(K, np.sqrt(variances(K)))
+    return _mean_over_pairs(K)
 
 
 def magnitudes(K: Array, merit: Merit) -> Array:
     """Magnitude of `pairwise_correlations`; with an even merit the mean magnitude of two views' correlation."""
     if merit.name == "identity":
         return np.abs(pairwise_correlations(K))
-    return _mean_over_pairs(np.abs(K), np.sqrt(variances(K)))
+    return _mean_over_pairs(np.abs(K))
 
 
 def covariances_along_unit_weights(K: Array, weights: list[Array]) -> Array:
@@ -89,8 +84,10 @@ def total_correlation(K: Array, merit: Merit) -> float:
     return float((pairwise_correlations(K) if merit.name == "identity" else magnitudes(K, merit)).sum())
 
 
-def _mean_over_pairs(K: Array, units: Array) -> Array:
-    """Mean over the pairs of views of ``diag(K_ij)`` in `units` (m, p)."""
+def _mean_over_pairs(K: Array, units: Array | None = None) -> Array:
+    """Mean over the pairs of views of ``diag(K_ij)`` in `units` (m, p), by default the projections' deviations."""
+    if units is None:
+        units = np.sqrt(np.maximum(np.einsum("iipp->ip", K), 0))
     i, j = np.triu_indices(len(K), 1)
     t, unit = np.einsum("ijpp->ijp", K)[i, j], units[i] * units[j]
     return np.divide(t, unit, out=np.zeros_like(unit), where=unit > 0).mean(axis=0)

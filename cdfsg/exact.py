@@ -135,10 +135,6 @@ class ExactSolver:
         """Relative variance below which one pass cannot tell a direction from rounding."""
         return SINGLE / 10 if self.single else 10 * len(self.shift) * float(np.finfo(float).eps)
 
-    def moments_of(self, weights: Array) -> Array:
-        """``K_ij = w_i' S_ij w_j`` of weights (n, p), shape (m, m, p, p)."""
-        return metrics.cross_moments(weights[None], self.covariance, self.sizes)[:, :, 0]
-
     @cached_property
     def best(self) -> tuple[Array, Array]:
         """The best weights X (n, p) under ``X'MX = I`` for the rows so far, and ``K_ij = X_i' S_ij X_j`` (m, m, p, p).

@@ -89,7 +89,7 @@ def absurd_rows(blocks: list[ViewRows], moments: Moments, most: int | None = Non
     most = most or most_absurd(moments.rows + l, l)
     score, squares, marked = np.zeros(l), [], np.zeros(l, dtype=bool)
     with np.errstate(over="ignore", invalid="ignore"):
-        if not any(_may_stand_out(block, moments, view) for block, view in with_columns(blocks)):
+        if not most or not any(_may_stand_out(block, moments, view) for block, view in with_columns(blocks)):
             return marked
         for block, view in with_columns(blocks):
             middle = moments.mean[view]
@@ -125,8 +125,11 @@ def absurd_rows(blocks: list[ViewRows], moments: Moments, most: int | None = Non
 
 
 def most_absurd(rows: int, among: int) -> int:
-    """How many absurd rows may lie among so many of all `rows`: three or one in fifty.  More are data."""
-    return max(1, among // 50, min(3, rows // 10))
+    """How many absurd rows may lie among so many of all `rows`: three or one in fifty.  More are data.
+
+    Of fewer than ten rows none can be told: in some of many columns the others agree by chance.
+    """
+    return max(among // 50, min(3, rows // 10))
 
 
 def _may_stand_out(block: ViewRows, moments: Moments, view: slice) -> bool:

@@ -169,7 +169,8 @@ class Fit:
 
     def _judged(self, exact: ExactSolver) -> tuple[Solution, float]:
         weights = self.solver.weights
-        found = normalise(weights, self.slices, exact.moments_of(weights), self.merit, self.ridge)
+        K = metrics.cross_moments(weights[None], exact.covariance, self.sizes)[:, :, 0]
+        found = normalise(weights, self.slices, K, self.merit, self.ridge)
         known = exact.basis or exact.is_resolved(exact.noise)
         return found, captured_share(found, self._best(exact), self.merit) if known else np.nan
 

@@ -98,8 +98,11 @@ def _require_features(estimator: Any, source: Source, names: Array | None) -> No
 
 def _dimensions(X: Any) -> int:
     """Number of dimensions, without reading the data where they say so themselves."""
+    known = getattr(X, "ndim", None)
+    if isinstance(known, int):
+        return known
     try:
-        return np.ndim(X)
+        return np.asarray(X).ndim
     except ValueError:  # rows of unequal lengths, which make an array of lists at most
         return 1
 
@@ -128,8 +131,8 @@ def _read_table(table: Any, at_least: int, name: str) -> Any:
     if isinstance(table, np.ndarray) and table.dtype.names:
         remedy = "numpy.lib.recfunctions.structured_to_unstructured(view)"
         raise ValueError(f"{name} has fields {table.dtype.names}: {EXPECTED}; give {remedy}")
-    if isinstance(table, np.ndarray) and not _are_numbers(table):
-        raise ValueError(f"{name} has objects that are no numbers: {EXPECTED}, as by astype(float)")
+    if isinstance(table, np.ndarray) and table.dtype.kind == "O" and any(isinstance(x, str) for x in table.flat):
+        raise ValueError(f"{name} has strings: {EXPECTED}, as by astype(float)")
     try:
         if sparse.issparse(table) and table.format in ("csr", "csc", "bsr"):
             table.check_format()  # else an index beyond the end reads foreign memory
@@ -213,4 +216,4 @@ def _require_numbers(frame: Any, name: str) -> None:
 
 def _are_numbers(values: Array) -> bool:
     """Whether objects are numbers or missing; scikit-learn would read strings as numbers where it can."""
-    return values.dtype.kind != "O" or all(isinstance(value, Number | np.bool_ | None) for value in values.flat)
+    return values.dtype.kind != "O" or all(isinstance(x, Number | np.bool_ | None) for x in values.flat)

@@ -211,6 +211,11 @@ def test_an_absurd_row_in_a_chunk_of_its_own_is_left_out(planted):
     assert learned_with(planted, "partial_fit", 1e6, chunk=1) == (pytest.approx(1, abs=1e-3), 1)
 
 
+def test_none_of_very_few_rows_is_absurd():
+    rows = np.random.default_rng(0).normal(size=(3, 4200))  # two of them agree in some column by chance
+    assert not absurd_rows([rows], Moments(4200)).any()
+
+
 @pytest.mark.filterwarnings("ignore:rows that outweigh all others")
 def test_single_rows_in_new_units_become_data_once_they_are_many():
     views = [view * np.where(np.arange(600) < 200, 1, 1e3)[:, None] for view in synthetic(600)]

@@ -194,11 +194,11 @@ def test_columns_of_categories_and_of_strings_are_not_taken_as_numbers(column):
 @pytest.mark.parametrize(
     "view, words",
     [
-        (digits_of(object).to_numpy()[:, None], "view 0 has objects that are no numbers"),
+        (digits_of(object).to_numpy()[:, None], "view 0 has strings"),
         (np.zeros(60, dtype=[("a", float)]), r"view 0 has fields \('a',\).* give .*structured_to_unstructured\(view\)"),
     ],
 )
-def test_arrays_of_other_objects_or_with_fields_are_refused(view, words):
+def test_arrays_of_strings_or_with_fields_are_refused(view, words):
     with pytest.raises(ValueError, match=words):
         StochasticGCCA().fit([view, np.ones((60, 2))])
 
