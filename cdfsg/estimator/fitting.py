@@ -69,7 +69,7 @@ class Fit:
 
     def require_unchanged(self, parameters: Mapping[str, Any]) -> None:
         """Raise ValueError if parameters have changed that a fit cannot follow."""
-        for name in parameters.keys() - set(FREE):
+        for name in sorted(parameters.keys() - set(FREE)):
             if parameters[name] != self.parameters[name]:
                 began = f"the fit began with {self.parameters[name]!r}"
                 raise ValueError(f"{name}={parameters[name]!r}, but {began}; call fit instead")
