@@ -13,7 +13,7 @@ from cdfsg.paper.results.reported import load_table, table_name
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, chance, counted
 from cdfsg.theory import statements
 
-PARTS = ("answer", "endpoints", "numbers", "claims", "questions", "theory")
+PARTS = ("answer", "endpoints", "numbers", "questions", "theory")
 """Generated parts of the README, each between two marks, by their templates in ``docs/templates/readme``."""
 
 
