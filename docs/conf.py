@@ -14,7 +14,7 @@ smartquotes_action = "D"  # dashes only: the prime of X'MX is no quotation mark
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon",
               "sphinx.ext.viewcode"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
-myst_heading_anchors = 2  # sections of the report have links from the README
+myst_heading_anchors = 2  # the README's answer has links to sections
 viewcode_line_numbers = True
 viewcode_follow_imported_members = False  # else the list of modules has one of builtins, without a page
 _SAID = "The paper's runs, made again from the original data: what replicates, what does not, and how sure that is."
