@@ -105,6 +105,7 @@ class Experiment:
     seeds: tuple[Seeds, ...] = choices.REPORTED_SEEDS
     tuning_seeds: tuple[Seeds, ...] = choices.TUNING_SEEDS
     betas: tuple[float, ...] = ()  # penalty parameters of the robustness panels
+    stages: tuple[Stage, ...] = TABLE  # behind the table itself
 
     @property
     def name(self) -> str:
@@ -116,16 +117,13 @@ class Experiment:
         """Files of its records: the table's own, and one of the robustness panels."""
         return ("", "betas") if self.betas else ("",)
 
-    def stages(self, part: str = "") -> tuple[Stage, ...]:
-        """The plan of one of `parts`."""
-        panel = Stage("trace", "selected", solvers=OURS, panel=True, smallest_p=True, trace_points=choices.BETA_POINTS)
-        betas = (replace(panel, changes=(("beta", beta),)) for beta in self.betas)
-        return tuple(betas) if part == "betas" else TABLE
-
     def jobs(self, plan: Plan | None = None, part: str = "") -> list[Job]:
         """The jobs of one of `parts`; without a plan, those that need none."""
+        panel = Stage("trace", "selected", solvers=OURS, panel=True, smallest_p=True, trace_points=choices.BETA_POINTS)
+        betas = tuple(replace(panel, changes=(("beta", beta),)) for beta in self.betas)
         return [
-            job for stage in self.stages(part) for place in product(self.batch_sizes, self.ps, self.solvers)
+            job for stage in (betas if part == "betas" else self.stages)
+            for place in product(self.batch_sizes, self.ps, self.solvers)
             for job in self._jobs(stage, place, plan or Plan())
         ]  # fmt: skip
 

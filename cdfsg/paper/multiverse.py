@@ -17,13 +17,12 @@ from cdfsg.files import say
 from cdfsg.paper import protocols as choices
 from cdfsg.paper.compute import key_of
 from cdfsg.paper.distribute import Workers
-from cdfsg.paper.experiments import Experiment, Job
-from cdfsg.paper.protocols import FIRST, MU, OURS, Protocol, Seeds, Setting, entry_of
+from cdfsg.paper.experiments import Experiment, Stage
+from cdfsg.paper.protocols import FIRST, MU, OURS, Protocol, Setting
 from cdfsg.paper.results import multiverse as scoring
 from cdfsg.paper.results.reported import printed_rows
-from cdfsg.paper.run import run_jobs
+from cdfsg.paper.run import run_experiment, run_jobs
 from cdfsg.paper.select import ROW, RULES, select, settings_of, summarise
-from cdfsg.solvers import SOLVERS
 from cdfsg.solvers.engine import MINIBATCHES
 
 SCREENING_SEEDS = choices.TUNING_SEEDS[:2]
@@ -44,8 +43,6 @@ def scales(factor: float, nmnist: float) -> dict[str, Any]:
 
 
 SCALES = (scales(1, 1), scales(1, 0.5), scales(2, 1), scales(2, 0.5))
-CORE = (tuple({"start": start} for start in choices.STARTS), SCALES, HUBER)
-"""Choices that are crossed: what an earlier search found to matter most."""
 
 SINGLE: tuple[dict[str, Any], ...] = (
     *({"minibatches": value} for value in MINIBATCHES[1:]),
@@ -64,7 +61,11 @@ ANCHORS = (FIRST, replace(FIRST, start="views", **scales(2, 0.5), **HUBER[1]))
 
 def protocols() -> list[Protocol]:
     """Every protocol that needs runs of its own, the first one first."""
-    crossed = [replace(FIRST, **_merged(parts)) for parts in product(*CORE)]
+    # Crossed is what an earlier search found to matter most.
+    crossed = [
+        replace(FIRST, start=start, **scale, **huber)
+        for start, scale, huber in product(choices.STARTS, SCALES, HUBER)
+    ]
     single = [replace(anchor, **change) for anchor in ANCHORS for change in SINGLE]
     return list(dict.fromkeys((FIRST, *crossed, *single)))
 
@@ -83,7 +84,7 @@ def tour(experiments: Sequence[Experiment], folder: Path, workers: Workers, reco
     ten = np.full_like(values, np.nan)
     ten[pd.MultiIndex.from_frame(table).get_indexer(pd.MultiIndex.from_frame(rows))] = numbers
     confirmed = {
-        name: scoring.held_out(table, ten, targets, name, found.folds["chosen"], found.null)
+        name: scoring.held_out(table, ten, targets, name, found.folds["chosen"].to_numpy(), found.null)
         for name, found in screened.items()
     }
     texts = {
@@ -96,28 +97,19 @@ def tour(experiments: Sequence[Experiment], folder: Path, workers: Workers, reco
     return scoring.is_met(screened["table"].level, confirmed["table"].gain, confirmed["table"].gain_level)
 
 
-def jobs(
-    experiment: Experiment, protocol: Protocol, seeds: Sequence[Seeds], selected: Mapping[Any, Setting] | None = None
-) -> list[Job]:
-    """Jobs of our algorithms in one table under a protocol: tuning, or reported runs at the `selected` points."""
-    found = []
-    for place in product(experiment.batch_sizes, experiment.ps, OURS):
-        own = protocol.of(experiment.dataset, experiment.merit, SOLVERS[place[-1]])
-        base = Job(experiment.dataset, experiment.merit, *place, "reported", "grid", tuple(seeds), (), own)
-        if selected is None:
-            grid = entry_of(place[-1]).grid
-            found += [replace(base, role="tuning", seeds=(seed,), settings=grid) for seed in seeds]
-        elif place in selected:
-            found.append(replace(base, settings=(selected[place],)))
-    return found
+def ours(experiment: Experiment, protocol: Protocol) -> Experiment:
+    """Our algorithms in a table under a protocol: the tuning runs of the screening, and ten at each selected point."""
+    return replace(
+        experiment, table="", protocol=protocol, solvers=OURS, seeds=choices.REPORTED_SEEDS,
+        tuning_seeds=SCREENING_SEEDS, betas=(), stages=(Stage("tuning", "grid"), Stage("reported", "selected")),
+    )  # fmt: skip
 
 
 def screen(
-    experiments: Iterable[Experiment], tried: Sequence[Protocol], folder: Path, workers: Workers,
-    seeds: Sequence[Seeds] = SCREENING_SEEDS,
-) -> pd.DataFrame:  # fmt: skip
+    experiments: Iterable[Experiment], tried: Sequence[Protocol], folder: Path, workers: Workers
+) -> pd.DataFrame:
     """Numbers at the selected points: a row per protocol, rule and place, from the tuning runs themselves."""
-    wanted = {(e, n): jobs(e, protocol, seeds) for e in experiments for n, protocol in enumerate(tried)}
+    wanted = {(e, n): ours(e, protocol).jobs() for e in experiments for n, protocol in enumerate(tried)}
     runs = run_jobs(list(dict.fromkeys(job for some in wanted.values() for job in some)), folder, workers)
     by_key = dict(list(runs.groupby("key", sort=False)))
     found, chosen = [], {}  # protocols share runs: each set of them is judged once
@@ -138,9 +130,9 @@ def confirm(
     """Numbers from ten runs at the points that the rule selects in the screening: a row per place."""
     parts = []
     for experiment in experiments:
-        selected = select(run_jobs(jobs(experiment, protocol, SCREENING_SEEDS), folder, workers), rule)
-        runs = run_jobs(jobs(experiment, protocol, choices.REPORTED_SEEDS, selected), folder, workers)
-        parts.append(at_points(experiment, runs, selected).assign(table=experiment.table))
+        runs = run_experiment(ours(experiment, replace(protocol, rule=rule)), folder, workers)[""]
+        reported = runs[runs["role"] == "reported"]
+        parts.append(at_points(experiment, reported, select(runs, rule)).assign(table=experiment.table))
     return pd.concat(parts)
 
 
@@ -157,7 +149,3 @@ def at_points(experiment: Experiment, runs: pd.DataFrame, selected: Mapping[Any,
         }
         for place in product(experiment.batch_sizes, experiment.ps, OURS)
     )
-
-
-def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    return {name: value for part in parts for name, value in part.items()}

@@ -50,11 +50,6 @@ class Search:
         return _level(self.score, self.null.mean(axis=1))
 
     @property
-    def levels(self) -> list[float]:
-        """The same for each group alone."""
-        return [_level(misfit, column) for misfit, column in zip(self.folds["misfit"], self.null.T, strict=True)]
-
-    @property
     def gain(self) -> float:
         """How much lower the score is than the first protocol's on the same tables."""
         return float(self.folds["first"].mean() - self.score)
@@ -83,7 +78,8 @@ def variants(numbers: pd.DataFrame, targets: pd.DataFrame) -> tuple[pd.DataFrame
 
 def gaps(values: Array, targets: pd.DataFrame) -> Array:
     """Differences of values (..., rows, quantities) to the printed rows in tolerances; NaN where there is no number."""
-    return (values - targets[list(QUANTITIES)].to_numpy()) / _tolerances(targets)
+    tolerances = targets[[f"{name}_tolerance" for name in QUANTITIES]].to_numpy()
+    return (values - targets[list(QUANTITIES)].to_numpy()) / tolerances
 
 
 def search(table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: str = "table", seed: int = 1) -> Search:
@@ -96,41 +92,43 @@ def search(table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: 
     targets : DataFrame
         Printed numbers with their tolerances; `left_out` names the column of the groups, "table" or "dataset".
     """
-    rule, blocks = criterion(), _Blocks.of(targets, left_out)
+    blocks, (_, own, others) = _blocks(targets), _weights(targets, left_out)
     # Each of our rows against each printed row of its block: (variants, our rows, printed rows).
-    pairs = [_misfit(gaps(values[:, rows, None], targets.iloc[rows]), rule["cap"]) for rows in blocks.rows]
-    chosen, _ = blocks.leave_out(np.stack([pair.diagonal(axis1=1, axis2=2).mean(axis=-1) for pair in pairs]))
-    rng, null = np.random.default_rng(seed), []
-    for _ in range(rule["permutations"]):
-        orders = [rng.permutation(len(rows)) for rows in blocks.rows]
-        permuted = [
-            pair[:, np.arange(len(order)), order].mean(axis=-1) for pair, order in zip(pairs, orders, strict=True)
-        ]
-        null.append(blocks.leave_out(np.stack(permuted))[1])
-    return held_out(table, values, targets, left_out, chosen, np.array(null))
+    pairs = [_misfit(gaps(values[:, rows, None], targets.iloc[rows])) for rows in blocks]
+
+    def choose(orders: list[Array]) -> tuple[Array, Array]:
+        """For each group the variant of least misfit on the others, and its misfit on this one."""
+        paired = zip(pairs, orders, strict=True)
+        misfit = np.stack([pair[:, np.arange(len(order)), order].mean(axis=-1) for pair, order in paired])
+        chosen = _means(others, misfit).argmin(axis=1)
+        return chosen, _means(own, misfit)[np.arange(len(chosen)), chosen]
+
+    rng, (chosen, _) = np.random.default_rng(seed), choose([np.arange(len(rows)) for rows in blocks])
+    permuted = ([rng.permutation(len(rows)) for rows in blocks] for _ in range(criterion()["permutations"]))
+    null = np.array([choose(orders)[1] for orders in permuted])
+    return held_out(table, values, targets, left_out, chosen, null)
 
 
 def held_out(
-    table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: str, chosen: Iterable[int], null: Array
+    table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: str, chosen: Array, null: Array
 ) -> Search:
     """What the variants chosen without a group give on it, by the numbers in `values`."""
-    chosen = list(chosen)
-    blocks, first, matched = _Blocks.of(targets, left_out), first_of(table), _matched(values, targets)
-    misfit = _of_blocks(values, targets, blocks)
+    first, matched = first_of(table), _matched(values, targets)
+    misfit = _of_blocks(values, targets)
     misfit[:, np.isnan(values).all(axis=(1, 2))] = np.nan  # a variant that was not run
-    by_group, names = blocks.of_groups(misfit), list(dict.fromkeys(blocks.groups))
-    rows = []
-    for n, name in enumerate(names):
-        mine = matched[chosen[n], targets[left_out] == name]
-        rows.append(
-            {
-                "left_out": name, "chosen": int(chosen[n]), "misfit": by_group[chosen[n], n],
-                "first": by_group[first, n],
-                "matches": int(mine.sum()), "numbers": mine.size,
-            }
-        )  # fmt: skip
-    gains = [misfit[b, first] - misfit[b, chosen[names.index(group)]] for b, group in enumerate(blocks.groups)]
-    return Search(pd.DataFrame(rows), null, _sign_flip(np.array(gains)))
+    groups, own, _ = _weights(targets, left_out)
+    of_groups = _means(own, misfit)
+    inside = [(targets[left_out] == group).to_numpy() for group in groups]
+    found = pd.DataFrame(
+        {
+            "left_out": groups, "chosen": chosen, "misfit": of_groups[np.arange(len(groups)), chosen],
+            "first": of_groups[:, first],
+            "matches": [int(matched[n, rows].sum()) for n, rows in zip(chosen, inside, strict=True)],
+            "numbers": [matched[0, rows].size for rows in inside],
+        }
+    )  # fmt: skip
+    of_block = chosen[own.argmax(axis=0)]
+    return Search(found, null, _sign_flip(misfit[:, first] - misfit[np.arange(len(misfit)), of_block]))
 
 
 def is_met(level: float, gain: float, gain_level: float) -> bool:
@@ -143,24 +141,23 @@ def leading(
     table: pd.DataFrame, values: Array, targets: pd.DataFrame, count: int, searches: Sequence[Search]
 ) -> list[tuple[int, str]]:
     """Protocol and rule of what is confirmed: the first, those chosen in the folds, the best ones; `count` in all."""
-    _, misfit = by_table(values, targets)
     folds = (int(n) for found in searches for n in found.folds["chosen"])
-    order = [first_of(table), *folds, *map(int, misfit.mean(axis=1).argsort())]
+    order = [first_of(table), *folds, *map(int, by_table(values, targets).mean(axis=1).argsort())]
     sets = dict.fromkeys((int(row.protocol), str(row.rule)) for row in table.iloc[order].itertuples())
     return list(sets)[:count]
 
 
-def by_table(values: Array, targets: pd.DataFrame) -> tuple[list[str], Array]:
-    """The tables, and the misfit of each variant on each, (variants, tables)."""
-    blocks = _Blocks.of(targets, "table")
-    return list(dict.fromkeys(blocks.tables)), blocks.of_groups(_of_blocks(values, targets, blocks))
+def by_table(values: Array, targets: pd.DataFrame) -> pd.DataFrame:
+    """The misfit of each variant on each table, a column per table."""
+    tables, own, _ = _weights(targets, "table")
+    return pd.DataFrame(_means(own, _of_blocks(values, targets)).T, columns=tables)
 
 
 def specifications(
     table: pd.DataFrame, values: Array, ten: Array, targets: pd.DataFrame, tried: Sequence[Protocol]
 ) -> pd.DataFrame:
     """Every variant with its choices, misfit, matches and mean signed gaps; of confirmed ones also by ten runs."""
-    (tables, misfit), apart, cap = by_table(values, targets), gaps(values, targets), criterion()["cap"]
+    misfit, apart, cap = by_table(values, targets), gaps(values, targets), criterion()["cap"]
     found = table.assign(protocol=[describe(tried[n]) for n in table["protocol"]])
     for name in (field.name for field in fields(Protocol)):
         if name not in FREE:
@@ -169,14 +166,15 @@ def specifications(
     for n, name in enumerate(QUANTITIES):
         found[f"bias_{name}"] = np.nanmean(np.clip(apart[..., n], -cap, cap), axis=1)
     confirmed = ~np.isnan(ten).all(axis=(1, 2))
-    _, again = by_table(ten, targets)
-    found["misfit_of_ten"] = np.where(confirmed, again.mean(axis=1), np.nan)
+    again = by_table(ten, targets)
+    again[~confirmed] = np.nan
+    found["misfit_of_ten"] = again.mean(axis=1)
     found["matches_of_ten"] = np.where(confirmed, _matched(ten, targets).sum(axis=(1, 2)), np.nan)
     # What chance alone gives: the screening's numbers against the ten runs of the same variant.
-    itself = _misfit((values - ten) / _tolerances(targets), cap).mean(axis=-1)
+    itself = _misfit(apart - gaps(ten, targets)).mean(axis=-1)
     found["misfit_to_itself"] = np.where(confirmed, itself, np.nan)
-    for n, name in enumerate(tables):
-        found[name], found[f"{name} of ten"] = misfit[:, n], np.where(confirmed, again[:, n], np.nan)
+    for name in misfit:
+        found[name], found[f"{name} of ten"] = misfit[name], again[name]
     return found.loc[:, found.nunique(dropna=False) > 1].sort_values("misfit")
 
 
@@ -187,22 +185,19 @@ def folds(
     rows = []
     for by in screened:
         for runs, found in (("screening", screened[by]), ("ten", confirmed[by])):
-            null = found.null if runs == "screening" else np.full_like(found.null, np.nan)
-            for n, fold in enumerate(found.folds.to_dict("records")):
-                variant = table.iloc[fold["chosen"]]
-                rows.append(
-                    {"by": by, "runs": runs, **fold, "chosen": describe(tried[variant["protocol"]]),
-                     **{name: variant[name] for name in FREE}, "null_5": np.quantile(null[:, n], 0.05),
-                     "null_median": np.median(null[:, n]), "level": found.levels[n] if runs == "screening" else np.nan}
-                )  # fmt: skip
-            mean = null.mean(axis=1)
-            rows.append(
-                {"by": by, "runs": runs, "left_out": "mean", "misfit": found.score,
-                 "first": found.folds["first"].mean(), "matches": found.folds["matches"].sum(),
-                 "numbers": found.folds["numbers"].sum(),
-                 "null_5": np.quantile(mean, 0.05), "null_median": np.median(mean),
-                 "level": found.level if runs == "screening" else np.nan, "gain_level": found.gain_level}
-            )  # fmt: skip
+            total = found.folds[["matches", "numbers"]].sum().to_dict()
+            mean = {"left_out": "mean", **found.folds[["misfit", "first"]].mean(), **total,
+                    "gain_level": found.gain_level}  # fmt: skip
+            null = np.column_stack([found.null, found.null.mean(axis=1)])
+            for fold, misfits in zip([*found.folds.to_dict("records"), mean], null.T, strict=True):
+                row = {"by": by, "runs": runs, **fold}
+                if "chosen" in fold:
+                    variant = table.iloc[fold["chosen"]]
+                    row |= {"chosen": describe(tried[variant["protocol"]]), **variant[list(FREE)]}
+                if runs == "screening":
+                    row |= {"null_5": np.quantile(misfits, 0.05), "null_median": np.median(misfits),
+                            "level": _level(fold["misfit"], misfits)}  # fmt: skip
+                rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -220,16 +215,15 @@ def weights(
     The blocks of a table and p are drawn with replacement; the weight of a value is the share of draws in which the
     best variant has it.
     """
-    misfit, draws = _of_blocks(values, targets, _Blocks.of(targets, "table")), criterion()["permutations"]
+    misfit, draws = _of_blocks(values, targets), criterion()["permutations"]
     drawn = np.random.default_rng(seed).multinomial(len(misfit), np.full(len(misfit), 1 / len(misfit)), size=draws)
     winners, mean, found = (drawn @ misfit).argmin(axis=1), misfit.mean(axis=0), []
     for name in [field.name for field in fields(Protocol)]:
-        of = [str(row[name]) if name in FREE else value_of(tried[row["protocol"]], name) for _, row in table.iterrows()]
-        labels = np.array(of)
-        for value in dict.fromkeys(of):
+        of = table[name] if name in FREE else table["protocol"].map(lambda n, name=name: value_of(tried[n], name))
+        for value in of.unique():
             found.append(
-                {"choice": name, "value": value, "variants": int((labels == value).sum()),
-                 "least_misfit": mean[labels == value].min(), "weight": (labels[winners] == value).mean()}
+                {"choice": name, "value": value, "variants": int((of == value).sum()),
+                 "least_misfit": mean[of == value].min(), "weight": (of[winners] == value).mean()}
             )  # fmt: skip
     choices = pd.DataFrame(found)
     return choices[choices.groupby("choice")["value"].transform("size") > 1].reset_index(drop=True)
@@ -238,79 +232,59 @@ def weights(
 def value_of(protocol: Protocol, name: str) -> str:
     """A choice of a protocol in words."""
     value = getattr(protocol, name)
-    if name == "scales":
-        return " ".join(f"{dataset} x {factor:g}" for dataset, factor in value) or "1"
-    if isinstance(value, tuple):
-        return " ".join(f"{key}={part}" for key, part in value) or "eta1=0.9 eta2=0.999 epsilon=1e-08"
-    return str(value)
+    none = {"scales": "1", "constants": "eta1=0.9 eta2=0.999 epsilon=1e-08"}
+    return (" ".join(_pairs(name, value)) or none[name]) if isinstance(value, tuple) else str(value)
 
 
 def describe(protocol: Protocol) -> str:
     """A protocol as its differences from the first, such as ``start=views, share=0.5``; "first" for none."""
-    changed = {
-        field.name: getattr(protocol, field.name)
-        for field in fields(Protocol)
-        if getattr(protocol, field.name) != getattr(FIRST, field.name)
-    }
     words = []
-    for name, value in changed.items():
-        pairs = value if isinstance(value, tuple) else ((name, value),)
-        label = "{} x {:g}" if name == "scales" else "{}={}"
-        words += [label.format(key, part) for key, part in pairs]
+    for name, value in vars(protocol).items():
+        if value != getattr(FIRST, name):
+            words += _pairs(name, value if isinstance(value, tuple) else ((name, value),))
     return ", ".join(words) or "first"
 
 
-def _misfit(apart: Array, cap: float) -> Array:
-    """Mean over the quantities of |gap|, at most `cap`, and `cap` where there is no number."""
+def _pairs(name: str, value: Iterable[tuple[str, Any]]) -> list[str]:
+    label = "{} x {:g}" if name == "scales" else "{}={}"
+    return [label.format(*pair) for pair in value]
+
+
+def _misfit(apart: Array) -> Array:
+    """Mean over the quantities of |gap|, at most the cap, and the cap where there is no number."""
+    cap = criterion()["cap"]
     return np.minimum(np.nan_to_num(np.abs(apart), nan=cap), cap).mean(axis=-1)
 
 
-def _of_blocks(values: Array, targets: pd.DataFrame, blocks: "_Blocks") -> Array:
+def _blocks(targets: pd.DataFrame) -> list[Array]:
+    """The rows of `targets` by table and p."""
+    return list(targets.groupby(["table", "p"], sort=False).indices.values())
+
+
+def _of_blocks(values: Array, targets: pd.DataFrame) -> Array:
     """The misfit of every variant on each block, (blocks, variants)."""
-    cap = criterion()["cap"]
-    return np.stack([_misfit(gaps(values[:, rows], targets.iloc[rows]), cap).mean(axis=-1) for rows in blocks.rows])
+    misfit = _misfit(gaps(values, targets))
+    return np.stack([misfit[:, rows].mean(axis=1) for rows in _blocks(targets)])
+
+
+def _weights(targets: pd.DataFrame, left_out: str) -> tuple[list[str], Array, Array]:
+    """The groups of tables, and the weights of the blocks in the mean over each one's tables, and over all others."""
+    heads = targets.iloc[[rows[0] for rows in _blocks(targets)]]
+    share = 1 / heads.groupby("table")["p"].transform("size").to_numpy()
+    groups = list(heads[left_out].unique())
+    own = np.stack([np.where(heads[left_out] == group, share, 0) for group in groups])
+    others = share - own
+    return groups, own / own.sum(axis=1, keepdims=True), others / others.sum(axis=1, keepdims=True)
+
+
+def _means(weights: Array, misfit: Array) -> Array:
+    """Means over blocks, (groups, variants): the same in each column, which a product by BLAS is not."""
+    return (weights[:, :, None] * misfit).sum(axis=1)
 
 
 def _matched(values: Array, targets: pd.DataFrame) -> Array:
     """Whether each number is within its tolerance, (variants, rows, quantities)."""
     return np.abs(gaps(values, targets)) <= 1 + 1e-9
-
-
-def _tolerances(targets: pd.DataFrame) -> Array:
-    return targets[[f"{name}_tolerance" for name in QUANTITIES]].to_numpy()
-
-
-@dataclass(frozen=True)
-class _Blocks:
-    """The rows of `targets` by table and p, with the table and the group of each block."""
-
-    rows: list[Array]
-    tables: list[str]
-    groups: list[str]
-
-    @classmethod
-    def of(cls, targets: pd.DataFrame, left_out: str) -> "_Blocks":
-        rows = list(targets.groupby(["table", "p"], sort=False).indices.values())
-        heads = targets.iloc[[index[0] for index in rows]]
-        return cls(rows, list(heads["table"]), list(heads[left_out]))
-
-    def of_groups(self, misfit: Array) -> Array:
-        """Mean over the tables of each group from one value per block and variant, (variants, groups)."""
-        of = dict(zip(self.tables, self.groups, strict=True))
-        by_table = {t: misfit[[name == t for name in self.tables]].mean(axis=0) for t in of}
-        return np.stack(
-            [np.mean([by_table[t] for t in of if of[t] == group], axis=0) for group in dict.fromkeys(self.groups)],
-            axis=1,
-        )
-
-    def leave_out(self, misfit: Array) -> tuple[Array, Array]:
-        """For each group the variant of least misfit on the others, and its misfit on this one."""
-        sizes = np.array([len({t for t, g in zip(self.tables, self.groups, strict=True) if g == group})
-                          for group in dict.fromkeys(self.groups)])  # fmt: skip
-        scores = self.of_groups(misfit)
-        others = (scores * sizes).sum(axis=1, keepdims=True) - scores * sizes
-        chosen = others.argmin(axis=0)
-        return chosen, scores[chosen, np.arange(scores.shape[1])]
 
 
 def _level(score: float, null: Array) -> float:

@@ -75,8 +75,8 @@ def test_with_permuted_rows_no_protocol_beats_the_null(screened, printed):
 
 
 def test_a_number_that_we_lack_counts_as_the_worst_misfit(printed):
-    _, misfit = scoring.by_table(np.full((1, len(printed), 3), np.nan), printed)
-    assert (misfit == scoring.criterion()["cap"]).all()
+    misfit = scoring.by_table(np.full((1, len(printed), 3), np.nan), printed)
+    assert (misfit == scoring.criterion()["cap"]).all(axis=None)
 
 
 def test_competitors_and_dashes_never_enter_the_score():
@@ -88,9 +88,8 @@ def test_competitors_and_dashes_never_enter_the_score():
 
 def test_protocols_share_the_runs_that_a_choice_does_not_reach():
     epsilon = replace(FIRST, constants=(("epsilon", 1e-2),), mu=0.1, rule="quality")
-    plain, adaptive = (
-        {job.protocol for job in multiverse.jobs(TABLES[0], epsilon, ((1, 1),)) if job.solver == name} for name in OURS
-    )
+    jobs = multiverse.ours(TABLES[0], epsilon).jobs()
+    plain, adaptive = ({job.protocol for job in jobs if job.solver == name} for name in OURS)
     assert plain == {Protocol()}
     assert adaptive == {replace(FIRST, constants=(("epsilon", 1e-2),))}
 
