@@ -3,8 +3,9 @@
 A test looks at a `Source`, one table of the paper's numbers or of our runs, and returns instances.
 """
 
+import operator
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +19,11 @@ from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost
 from cdfsg.paper.protocols import BETA, OURS, entry_of, headline_variant
+from cdfsg.paper.records import SAME_RUN
 from cdfsg.paper.results import tables
 from cdfsg.paper.results.reported import load_table
 from cdfsg.paper.results.verdicts import final_cells
-from cdfsg.paper.select import ROW, rows_at, summarise
+from cdfsg.paper.select import ROW, rows_at, settings_of, summarise
 
 Claim = dict[str, Any]
 Instance = tuple[str, bool | None, bool | None]
@@ -34,16 +36,27 @@ class Source:
     """One table: ``cells`` has a row per place, solver and variant; ``runs`` are behind ours, None behind the paper's.
 
     Columns of ``cells``: `ROW`, variant, accuracy (PCC, or -Fval after exact normalisation), value and value_post (PCC
-    or -Fval as they are), fea, fea_post, seconds; NaN in all where a run diverged.
+    or -Fval as they are), fea, fea_post, seconds; NaN in all where a run diverged.  ``runs`` has those of a cell by its
+    place, variant and settings, with the seed of the start as their index.
     """
 
     experiment: Experiment
     cells: pd.DataFrame
-    runs: pd.DataFrame | None = None
+    runs: Mapping[tuple[Any, ...], pd.DataFrame] | None = None
 
-    def headline(self, solver: str) -> pd.DataFrame:
-        """The cells that stand for a solver."""
-        return self.cells[(self.cells["solver"] == solver) & (self.cells["variant"] == headline_variant(solver))]
+    def headline(self, *solvers: str) -> pd.DataFrame:
+        """The cells that stand for some solvers, one after the other."""
+        stand = self.cells[self.cells["variant"] == self.cells["solver"].map(headline_variant)]
+        return pd.concat([stand[stand["solver"] == solver] for solver in solvers])
+
+    def named(self, name: str) -> pd.DataFrame:
+        """The cells of a solver and variant such as "Landing fixed"; without a variant those that stand for it.
+
+        A given setting that equals the headline's at this scale of the data is not run again.
+        """
+        solver, _, variant = name.partition(" ")
+        found = self.cells[(self.cells["solver"] == solver) & (self.cells["variant"] == variant)]
+        return found if len(found) or variant not in ("", *entry_of(solver).given) else self.headline(solver)
 
     def place(self, cell: Any, *more: str) -> str:
         """Where an instance is."""
@@ -68,7 +81,9 @@ def measured(experiment: Experiment, runs: pd.DataFrame) -> Source:
     final = final.reindex(final.index.union(places)).reset_index()  # NaN where no point of the grid was eligible
     final["variant"] = final["solver"].map(headline_variant)
     cells = pd.concat([final, others], ignore_index=True)
-    return Source(experiment, _with_accuracy(experiment, cells), _with_accuracy(experiment, reported))
+    groups = _with_accuracy(experiment, reported).groupby(SAME_RUN, dropna=False)
+    by_cell = {_key(next(runs.itertuples())): runs.set_index("start") for _, runs in groups}
+    return Source(experiment, _with_accuracy(experiment, cells), by_cell)
 
 
 def load_claims() -> list[Claim]:
@@ -135,12 +150,17 @@ def verdict_of(holds: int, of: int) -> str:
 
 def more_accurate(claim: Claim, source: Source) -> Iterator[Instance]:
     """Accuracy above that of each competitor."""
-    yield from _compare(claim, source, "accuracy", 1)
+    yield from _compare(claim, source, "accuracy", operator.gt)
 
 
 def more_feasible(claim: Claim, source: Source) -> Iterator[Instance]:
     """Fea below that of each competitor."""
-    yield from _compare(claim, source, "fea", -1)
+    yield from _compare(claim, source, "fea", operator.lt)
+
+
+def time_at_most(claim: Claim, source: Source) -> Iterator[Instance]:
+    """Time at most `factor` times that of the competitor."""
+    yield from _compare(claim, source, "seconds", operator.le, claim["factor"])
 
 
 def post_processing_helps(claim: Claim, source: Source) -> Iterator[Instance]:
@@ -148,28 +168,16 @@ def post_processing_helps(claim: Claim, source: Source) -> Iterator[Instance]:
 
     The interval is that of Fea* - Fea: it is clear against the claim only where Fea* is higher.
     """
-    for cell in _ours(source).itertuples():
+    for cell in source.headline(*OURS).itertuples():
         lower = cell.fea_post < cell.fea
         kept = "loss" not in claim or cell.value_post >= (1 - claim["loss"]) * cell.value
-        apart = _paired(source, cell, cell, "fea", "fea_post")
-        clear = False if lower and not kept else _clear(apart)
+        clear = False if lower and not kept else _clear(source, cell, cell, "fea", "fea_post")
         yield source.place(cell, cell.solver), _both(bool(lower and kept), cell.fea), clear
-
-
-def time_at_most(claim: Claim, source: Source) -> Iterator[Instance]:
-    """Time at most `factor` times that of the competitor."""
-    name, factor = claim["against"][0], claim["factor"]
-    rivals = source.headline(name)
-    for cell in _ours(source).itertuples():
-        for rival in rows_at(rivals, (cell.batch_size, cell.p, name)).itertuples():
-            apart = _paired(source, cell, rival, "seconds", factor=factor)
-            holds = _both(bool(cell.seconds <= factor * rival.seconds), cell.seconds, rival.seconds)
-            yield source.place(cell, f"{cell.solver} / {rival.solver}"), holds, _clear(apart)
 
 
 def robust_to_batch_size(claim: Claim, source: Source) -> Iterator[Instance]:
     """At every batch size the accuracy is within the relative `loss` of the solver's best over all batch sizes."""
-    for (p, solver), group in _ours(source).groupby(["p", "solver"], sort=False):
+    for (p, solver), group in source.headline(*OURS).groupby(["p", "solver"], sort=False):
         holds = group["accuracy"].min(skipna=False) >= (1 - claim["loss"]) * group["accuracy"].max()
         yield f"{source.experiment.name}, p = {p}, {solver}", bool(holds), None
 
@@ -177,7 +185,7 @@ def robust_to_batch_size(claim: Claim, source: Source) -> Iterator[Instance]:
 def fails_at_small_batches(claim: Claim, source: Source) -> Iterator[Instance]:
     """A run of the competitor diverges at the batch size, in the paper a dash."""
     for name in claim["against"]:
-        for cell in _named(source, name).itertuples():
+        for cell in source.named(name).itertuples():
             if cell.batch_size in claim["sizes"]:
                 yield source.place(cell, name), bool(np.isnan(cell.fea)), None
 
@@ -185,7 +193,7 @@ def fails_at_small_batches(claim: Claim, source: Source) -> Iterator[Instance]:
 def worse_at_small_batches(claim: Claim, source: Source) -> Iterator[Instance]:
     """The competitor is less accurate at the batch size than at the largest, or diverges."""
     for name in claim["against"]:
-        for _, group in _named(source, name).groupby("p", sort=False):
+        for _, group in source.named(name).groupby("p", sort=False):
             largest = group.loc[group["batch_size"].idxmax(), "accuracy"]
             for cell in group[group["batch_size"].isin(claim["sizes"])].itertuples():
                 worse = np.isfinite(largest) and not cell.accuracy >= largest
@@ -207,7 +215,7 @@ def robust_to_beta(claim: Claim, source: Source) -> Iterator[Instance]:
 
 def reaches_sooner(claim: Claim, source: Source) -> Iterator[Instance]:
     """CDFSG-Ada reaches CDFSG's final median quality after fewer samples than CDFSG's whole pass."""
-    for p, medians in _curves(source, "quality").items():
+    for p, medians in _curves(source, "quality"):
         if set(medians) == set(OURS):
             plain, adaptive = medians["CDFSG"], medians["CDFSG-Ada"]
             reached = adaptive.index[adaptive >= plain.iloc[-1]]
@@ -217,7 +225,7 @@ def reaches_sooner(claim: Claim, source: Source) -> Iterator[Instance]:
 
 def comes_near(claim: Claim, source: Source) -> Iterator[Instance]:
     """From a start with a median Fea above `above`, the pass ends with one below `below`."""
-    for p, medians in _curves(source, "fea").items():
+    for p, medians in _curves(source, "fea"):
         for solver, curve in medians.items():
             holds = curve.iloc[0] > claim["above"] and curve.iloc[-1] < claim["below"]
             yield f"{source.experiment.name}, p = {p}, {solver}", bool(holds), None
@@ -237,38 +245,27 @@ def keeps_p_by_p(claim: Claim, source: Source) -> Iterator[Instance]:
 TESTS: dict[str, Callable[[Claim, Source], Iterator[Instance]]] = {
     test.__name__: test
     for test in (
-        more_accurate, more_feasible, post_processing_helps, time_at_most, robust_to_batch_size, fails_at_small_batches,
+        more_accurate, more_feasible, time_at_most, post_processing_helps, robust_to_batch_size, fails_at_small_batches,
         worse_at_small_batches, robust_to_beta, reaches_sooner, comes_near, keeps_p_by_p,
     )
 }  # fmt: skip
 
 
-def _ours(source: Source) -> pd.DataFrame:
-    return pd.concat([source.headline(solver) for solver in OURS])
-
-
-def _named(source: Source, name: str) -> pd.DataFrame:
-    """The cells of a solver and variant such as "Landing fixed".
-
-    A given setting that equals the headline's at this scale of the data is not run again.
-    """
-    solver, variant = name.split(" ")
-    found = source.cells[(source.cells["solver"] == solver) & (source.cells["variant"] == variant)]
-    return source.headline(solver) if found.empty and variant in entry_of(solver).given else found
-
-
-def _compare(claim: Claim, source: Source, quantity: str, sign: int) -> Iterator[Instance]:
-    ours = _ours(source)
+def _compare(
+    claim: Claim, source: Source, quantity: str, holds: Callable[[float, float], bool], factor: float = 1.0
+) -> Iterator[Instance]:
+    """Whether a quantity of ours and `factor` times that of each competitor are so related."""
+    cells = source.headline(*OURS)
     if "ours" in claim:
-        ours = source.cells[source.cells["solver"].isin(OURS) & (source.cells["variant"] == claim["ours"])]
-    for cell in ours.itertuples():
+        cells = source.cells[source.cells["solver"].isin(OURS) & (source.cells["variant"] == claim["ours"])]
+    for cell in cells.itertuples():
         for name in claim["against"]:
-            rivals = _named(source, name)
+            rivals = source.named(name)
             for rival in rows_at(rivals, (cell.batch_size, cell.p, name.split(" ")[0])).itertuples():
-                mine, theirs = getattr(cell, quantity), getattr(rival, quantity)
-                holds = _both(bool(sign * (mine - theirs) > 0), mine, theirs)
-                apart = _paired(source, cell, rival, quantity)
-                yield source.place(cell, f"{cell.solver} / {name}"), holds, _clear(apart)
+                mine, theirs = getattr(cell, quantity), factor * getattr(rival, quantity)
+                found = _both(bool(holds(mine, theirs)), mine, theirs)
+                clear = _clear(source, cell, rival, quantity, quantity, factor)
+                yield source.place(cell, f"{cell.solver} / {name}"), found, clear
 
 
 def _both(holds: bool, *numbers: float) -> bool | None:
@@ -276,39 +273,34 @@ def _both(holds: bool, *numbers: float) -> bool | None:
     return holds if np.isfinite(numbers).all() else None
 
 
-def _paired(
-    source: Source, cell: Any, rival: Any, quantity: str, other: str = "", factor: float = 1.0
-) -> pd.Series | None:
-    """Differences run by run, ours minus `factor` times theirs: two solvers' runs k share start and order."""
+def _key(cell: Any) -> tuple[Any, ...]:
+    return cell.batch_size, cell.p, cell.solver, cell.variant, settings_of(cell)
+
+
+def _clear(source: Source, cell: Any, rival: Any, quantity: str, other: str, factor: float = 1.0) -> bool | None:
+    """Whether the 95 % interval of the mean of `quantity` minus `factor` times the rival's `other` excludes 0.
+
+    It is taken run by run, as two solvers' runs k share start and order.  None without runs.
+    """
     if source.runs is None:
         return None
-    here = source.runs[(source.runs["batch_size"] == cell.batch_size) & (source.runs["p"] == cell.p)]
-    mine = here[(here["solver"] == cell.solver) & (here["variant"] == cell.variant)]
-    mine = mine[(mine["s1"] == cell.s1) & (mine["s2"] == cell.s2)]
-    theirs = here[(here["solver"] == rival.solver) & (here["variant"] == rival.variant)] if rival is not cell else mine
-    return mine.set_index("start")[quantity] - factor * theirs.set_index("start")[other or quantity]
-
-
-def _clear(apart: pd.Series | None) -> bool | None:
-    """Whether the 95 % interval of a mean difference excludes 0; None without runs."""
-    if apart is None:
-        return None
-    apart = apart.dropna()
+    mine, theirs = (source.runs.get(_key(each)) for each in (cell, rival))
+    if mine is None or theirs is None:
+        return False
+    apart = (mine[quantity] - factor * theirs[other]).dropna()
     if len(apart) < 2:
         return False
     reach = stats.t.ppf(0.975, len(apart) - 1) * apart.std(ddof=1) / np.sqrt(len(apart))
     return bool(abs(apart.mean()) > reach)
 
 
-def _curves(source: Source, quantity: str) -> dict[int, dict[str, pd.Series]]:
-    """Median curves of our algorithms by p and solver."""
+def _curves(source: Source, quantity: str) -> Iterator[tuple[int, dict[str, pd.Series]]]:
+    """For each p the median curves of our algorithms by solver."""
     runs = archive.runs_of(source.experiment)
     traced = runs[(runs["role"] == "trace") & runs["solver"].isin(OURS)]
-    medians = traced.groupby(["p", "solver", "samples"])[quantity].median()
-    found: dict[int, dict[str, pd.Series]] = {}
-    for (p, solver), curve in medians.groupby(["p", "solver"]):
-        found.setdefault(int(p), {})[str(solver)] = curve.droplevel(["p", "solver"])
-    return found
+    for p, part in traced.groupby("p"):
+        medians = part.groupby(["solver", "samples"])[quantity].median()
+        yield int(p), {solver: medians[solver] for solver in medians.index.unique("solver")}
 
 
 def _with_accuracy(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
