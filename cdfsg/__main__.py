@@ -27,8 +27,8 @@ from cdfsg.files import (
     RECORDS,
     ROOT,
     RUNS,
-    is_intact,
     named_folder,
+    read_if_intact,
     say,
     sweep,
 )
@@ -161,7 +161,7 @@ def _status(arguments: argparse.Namespace) -> None:
         jobs, runs = experiment.jobs(), archive.runs_of(experiment) if archive.exists(experiment) else None
         try:
             with download.offline():
-                done = sum(is_intact(RUNS / f"{key_of(job)}.csv") for job in jobs)
+                done = sum(read_if_intact(RUNS / f"{key_of(job)}.csv") is not None for job in jobs)
                 wanted = set() if runs is None else {key_of(job) for job in experiment.jobs(plan(experiment, runs))}
         except download.NotHereError as error:
             print(f"  published records: {0 if runs is None else len(runs)}; whether of these data: {error}")

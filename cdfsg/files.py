@@ -162,22 +162,20 @@ def read_sealed(path: Path, remedy: str = "delete it") -> bytes:
     return data[: seal.start()]
 
 
-def is_intact(path: Path) -> bool:
-    """Whether `read_sealed` would succeed."""
-    with suppress(Damaged, FileNotFoundError):
-        read_sealed(path)
-        return True
-    return False
+def read_if_intact(path: Path, remedy: str = "") -> bytes | None:
+    """The same, or None; a damaged file is told, if there is a remedy."""
+    try:
+        return read_sealed(path, remedy)
+    except (Damaged, FileNotFoundError) as error:
+        if remedy and isinstance(error, Damaged):
+            say(str(error))
+    return None
 
 
 def kept_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
     """The array in a sealed file, made if the file is missing or, with a message, if it is damaged."""
-    try:
-        return np.load(io.BytesIO(read_sealed(path, "it is made anew")))
-    except FileNotFoundError:
-        pass
-    except Damaged as error:
-        say(str(error))
+    if (data := read_if_intact(path, "it is made anew")) is not None:
+        return np.load(io.BytesIO(data))
     array = make()
     buffer = io.BytesIO()
     np.save(buffer, array)

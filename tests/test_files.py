@@ -110,17 +110,17 @@ def test_a_writer_whose_file_is_swept_away_before_it_is_locked_takes_another(tmp
 def test_sealed_content_comes_back_and_every_flipped_or_missing_byte_is_noticed(tmp_path, content):
     path = tmp_path / "x"
     files.write_sealed(path, content)
-    assert files.is_intact(path)
+    assert files.read_if_intact(path) is not None
     assert files.read_sealed(path) == (content if isinstance(content, bytes) else content.encode("utf-8"))
     data = path.read_bytes()
     for place in range(len(data)):
         for hurt in (data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :], data[:place]):
             path.write_bytes(hurt)
-            assert not files.is_intact(path)
+            assert files.read_if_intact(path) is None
             with pytest.raises(files.Damaged, match=r"x (is not what|does not end).*; delete it$"):
                 files.read_sealed(path)
     path.unlink()
-    assert not files.is_intact(path)
+    assert files.read_if_intact(path) is None
     path.mkdir()
     with pytest.raises(files.Damaged, match="cannot be read"):
         files.read_sealed(path)
@@ -134,4 +134,4 @@ def test_a_kept_array_is_made_once_and_again_when_it_is_damaged(tmp_path, capsys
     np.testing.assert_array_equal(np.load(path), array)
     path.write_bytes(path.read_bytes()[:-3])
     np.testing.assert_array_equal(files.kept_array(path, lambda: made.append(1) or array), array)
-    assert len(made) == 2 and "it is made anew" in capsys.readouterr().err and files.is_intact(path)
+    assert len(made) == 2 and "it is made anew" in capsys.readouterr().err and files.read_if_intact(path)

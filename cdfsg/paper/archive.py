@@ -10,17 +10,18 @@ from pathlib import Path
 import pandas as pd
 
 from cdfsg import checksums
-from cdfsg.files import FIGURES, QUICK, RECORDS, is_intact
+from cdfsg.files import FIGURES, QUICK, RECORDS, read_if_intact
 from cdfsg.paper import records
 from cdfsg.paper.experiments import Experiment
 
 INDEX, TIMES = "index.csv", "times.csv"
-_INDEX = ("file", *records.JOB, "key")
-_ENDS = ("samples", "status", "stopped_at", "quality", "pcc", "fval", "fea", "key")
-_CURVE = ("order", "start", *records.SETTINGS, *_ENDS)
-_RUNS = (*records.RUN, "key")
-_TIMES = ("key", "order", "start", "seconds")
 _ONE_RUN = ["key", "order", "start"]
+_INDEX = ("file", *records.JOB, "key")
+_RUNS = (*records.RUN, "key")
+_CURVE = (
+    "order", "start", *records.SETTINGS, "samples", "status", "stopped_at", "quality", "pcc", "fval", "fea", "key",
+)  # fmt: skip
+_TIMES = (*_ONE_RUN, "seconds")
 
 
 def folder_of(experiment: Experiment) -> Path:
@@ -61,7 +62,7 @@ def unpack(experiment: Experiment, folder: Path) -> int:
     """Write published jobs into `folder` where it lacks them; returns how many."""
     parts = [part for part in (*experiment.parts, "curves") if _file(experiment, part).exists()]
     jobs = {folder / f"{key}.csv": job for key, job in _read(experiment, parts).groupby("key", sort=False)}
-    missing = [path for path in jobs if not is_intact(path)]
+    missing = [path for path in jobs if read_if_intact(path) is None]
     for path in missing:
         records.write(jobs[path], path)
     return len(missing)
@@ -84,7 +85,7 @@ def more(experiment: Experiment, part: str) -> pd.DataFrame:
 
 def exact(experiment: Experiment) -> pd.DataFrame:
     """Read the exact solver's results on the experiment's data set."""
-    path, make = folder_of(experiment) / "exact.csv", f"make it with: make {_target(experiment)}"
+    path, make = folder_of(experiment) / "exact.csv", f"make it with: {_make(experiment)}"
     table = checksums.read_csv(path, f"delete it and {make}") if path.exists() else pd.DataFrame({"dataset": []})
     mine = table[table["dataset"] == experiment.dataset]
     if mine.empty:
@@ -96,14 +97,13 @@ def _read(experiment: Experiment, parts: list[str]) -> pd.DataFrame:
     folder, paths, frames = folder_of(experiment), [_file(experiment, part) for part in parts], []
     for path in paths:
         if not os.path.lexists(path):  # a link that leads nowhere is damage, which reading reports
-            raise FileNotFoundError(f"{path} is missing; make it with: make {_target(experiment)}")
+            raise FileNotFoundError(f"{path} is missing; make it with: {_make(experiment)}")
     if not paths:
         return records.joined([])
     jobs, times = _load(folder / INDEX, experiment), _load(folder / TIMES, experiment)
     for path in paths:
         frame = _load(path, experiment).merge(jobs[jobs["file"] == path.name], on="key", how="left")
-        frame = frame.merge(times, on=_ONE_RUN, how="left")
-        frame = frame.reindex(columns=list(records.COLUMNS))
+        frame = frame.merge(times, on=_ONE_RUN, how="left").reindex(columns=list(records.COLUMNS))
         frames.append(records.complete(frame, path, _remedy(experiment)))
     return records.joined(frames)
 
@@ -129,8 +129,8 @@ def _file(experiment: Experiment, part: str) -> Path:
 
 
 def _remedy(experiment: Experiment) -> str:
-    return f"take back both with git checkout, or delete it and make it with: make {_target(experiment)}"
+    return f"take back both with git checkout, or delete it and make it with: {_make(experiment)}"
 
 
-def _target(experiment: Experiment) -> str:
-    return "reproduce" if experiment.table else "quick"
+def _make(experiment: Experiment) -> str:
+    return "make reproduce" if experiment.table else "make quick"

@@ -16,7 +16,7 @@ from cdfsg.linalg import Array
 from cdfsg.merits import make_merit
 from cdfsg.paper import records
 from cdfsg.paper.experiments import Job
-from cdfsg.paper.protocols import DIVERGED_FEA, Protocol, entry_of
+from cdfsg.paper.protocols import DIVERGED_FEA, OURS, Protocol
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers import SOLVERS, Solver
 from cdfsg.solvers.engine import State, every_lane, initial_points, run
@@ -60,31 +60,33 @@ def make_solver(name: str, protocol: Protocol) -> Solver:
 
 def compute(job: Job) -> pd.DataFrame:
     """Carry out the runs of a job and evaluate them exactly (in float64, on the full data): its record."""
-    protocol = job.protocol
+    protocol, solver, problem = job.protocol, make_solver(job.solver, job.protocol), problem_of(job)
     views = views_of(job.dataset, protocol.centred, protocol.scale)
-    solver, problem = make_solver(job.solver, protocol), problem_of(job)
     together = solver.samples_per_step if protocol.minibatches == "consecutive" else 1
     steps = max(1, round(protocol.share * (views.n_samples // job.batch_size // together)))
     settings = pd.DataFrame(np.array(job.settings), columns=list(solver.settings))
-    given, lanes = _step_sizes(settings, protocol.tracking), len(settings)
-    curves = [Curve(job.trace_points, steps, len(solver.epochs), lanes) for _ in job.seeds if job.trace_points]
-    results = [
-        run(solver, problem, views, np.repeat(initial_point(job, solver, start), lanes, axis=0), given, job.batch_size,
-            order, minibatches=protocol.minibatches, share=protocol.share, callback=curves[number] if curves else None)
-        for number, (order, start) in enumerate(job.seeds)
-    ]  # fmt: skip
-    if curves:
-        every = zip(*(curve.points() for curve in curves), strict=True)
-        traced = [(runs[0][0], np.concatenate([X for _, X, _ in runs])) for runs in every]
-        points = [(at, evaluate(job, solver, views, X, ended=False)) for at, X in traced]
+    given, lanes, results, curves = step_sizes(settings, protocol.tracking), len(settings), [], []
+    for order, start in job.seeds:
+        X0 = np.repeat(initial_point(job, solver, start), lanes, axis=0)
+        curves.append(Curve(job.trace_points, steps, len(solver.epochs), lanes) if job.trace_points else None)
+        result = run(solver, problem, views, X0, given, job.batch_size, order, minibatches=protocol.minibatches,
+                     share=protocol.share, callback=curves[-1])  # fmt: skip
+        results.append(result)
+    if job.trace_points:
+        traced = zip(*(curve.points() for curve in curves if curve), strict=True)
+        points = [(runs[0][0], evaluate(job, solver, np.concatenate([X for _, X, _ in runs]))) for runs in traced]
     else:
-        X = np.concatenate([result.X for result in results])
-        trackers = [result.tracker for result in results if result.tracker is not None]
-        points = [(steps, evaluate(job, solver, views, X, np.concatenate(trackers) if trackers else None))]
+        trackers = [
+            minibatch_constraint(problem, views, job.batch_size, order, result.X) if result.tracker is None
+            else result.tracker for (order, _), result in zip(job.seeds, results, strict=True)
+        ]  # fmt: skip
+        X, Y = np.concatenate([result.X for result in results]), np.concatenate(trackers)
+        points = [(steps, evaluate(job, solver, X, Y))]
     runs = pd.concat([settings] * len(results), ignore_index=True).assign(
         order=np.repeat([np.nan if order is None else float(order) for order, _ in job.seeds], lanes),
         start=np.repeat([start for _, start in job.seeds], lanes),
         stopped_at=np.concatenate([result.stopped_at for result in results]),
+        seconds=np.repeat([result.seconds for result in results], lanes),
     )
     frame = pd.concat(
         [pd.concat([runs, part], axis=1).assign(samples=at * job.batch_size) for at, part in points],
@@ -94,9 +96,7 @@ def compute(job: Job) -> pd.DataFrame:
     frame[numbers] = frame[numbers].map("{:.8g}".format).astype(float)  # beyond is rounding of single precision
     frame = frame.assign(
         **{name: getattr(job, name) for name in ("dataset", "merit", "batch_size", "p", "solver", "role", "variant")},
-        seconds=np.tile(np.repeat([result.seconds for result in results], lanes), len(points)),
-        beta=protocol.beta, lanes=job.lanes,
-        provenance=views.provenance.kind, key=key_of(job),
+        beta=protocol.beta, lanes=job.lanes, provenance=views.provenance.kind, key=key_of(job),
     )  # fmt: skip
     # A column that a record does not know comes last, and is refused when the record is written.
     return frame.reindex(columns=list(dict.fromkeys([*records.COLUMNS, *frame])))
@@ -105,7 +105,7 @@ def compute(job: Job) -> pd.DataFrame:
 def problem_of(job: Job) -> SampledGCCA:
     """The problem of a job; a competitor keeps the scale of f that its published code has."""
     sizes = views_of(job.dataset).sizes
-    weight = job.protocol.pair_weight(job.merit) if entry_of(job.solver).ours else 1.0
+    weight = job.protocol.pair_weight(job.merit) if job.solver in OURS else 1.0
     return SampledGCCA(sizes, make_merit(job.merit, job.protocol.mu), np.full((len(sizes), len(sizes)), weight))
 
 
@@ -123,7 +123,7 @@ def initial_point(job: Job, solver: Solver, seed: int) -> Array:
     return X
 
 
-def _step_sizes(settings: pd.DataFrame, tracking: str) -> dict[str, Array]:
+def step_sizes(settings: pd.DataFrame, tracking: str) -> dict[str, Array]:
     """The settings that give the solver the (alpha, b) of a reading in `cdfsg.paper.protocols.TRACKING`."""
     given = {name: column.to_numpy() for name, column in settings.items()}
     if tracking == "clipped":
@@ -166,10 +166,8 @@ class Curve:
         return [(at, *self._kept.get(step, (X, Y))) for at, step in self._step_of.items()]
 
 
-def evaluate(
-    job: Job, solver: Solver, views: Views, X: Array, tracker: Array | None = None, *, ended: bool = True
-) -> pd.DataFrame:
-    """Metrics of every lane and its status; where a run has `ended`, also after both post-processings.
+def evaluate(job: Job, solver: Solver, X: Array, tracker: Array | None = None) -> pd.DataFrame:
+    """Metrics of every lane and its status; with the tracked ``X'MX``, also after both post-processings.
 
     ``quality`` is what the rule for step sizes weighs against Fea: PCC in classical CCA, else Fval as a share of
     its ``bound``.
@@ -179,19 +177,13 @@ def evaluate(
     PCC is that of the centred data also where the solver saw them raw; Fea and Fval are those of its own problem.
     """
     merit, pairs = make_merit(job.merit, job.protocol.mu), job.protocol.pair_weight(job.merit)
-    K = _moments(job, X)
-    fea = metrics.feasibility(K)
+    K, ended = _moments(job, X), tracker is not None
+    fea, m = metrics.feasibility(K), len(K)
     finite = np.isfinite(fea) & ((fea <= DIVERGED_FEA) | (not solver.joint_constraint))
     K[:, :, ~finite] = np.nan
     columns: dict[str, Array] = {"status": np.where(finite, "done", "diverged")}
     factors = {"": np.broadcast_to(np.eye(job.p), metrics.constraint(K).shape)}
     if ended and solver.joint_constraint:
-        if tracker is None:
-            problem, parts = problem_of(job), np.split(X, len(job.seeds))
-            orders = [order for order, _ in job.seeds]
-            tracker = np.concatenate(
-                [minibatch_constraint(problem, views, job.batch_size, *of) for of in zip(orders, parts, strict=True)]
-            )
         factors["_post"] = metrics.orthogonalise(tracker)[0]
         factors["_orth"] = metrics.orthogonalise(metrics.constraint(K))[0]
     for suffix, factor in factors.items():
@@ -201,17 +193,16 @@ def evaluate(
             columns["fea" + suffix] = metrics.feasibility(form)
             if ended and suffix != "_orth":  # there both are rounding
                 columns["fea_spectral" + suffix] = metrics.spectral_feasibility(form)
-    if views.n_views == 2:
+    if m == 2:
         attainable = eigenvalues_of(job.dataset)[: job.p].sum()  # the denominator of PCC
-        centred = K if job.protocol.centred else metrics.cross_moments(X, covariance_of(job.dataset), views.sizes)
+        centred = K if job.protocol.centred else _moments(replace(job, protocol=Protocol()), X)
         centred[:, :, ~finite] = np.nan
         for suffix, factor in factors.items():
             columns["pcc" + suffix] = metrics.tcc(metrics.congruence(centred, factor)) / attainable
         if ended:
             columns["pcc_paired"] = metrics.paired_correlations(centred) / attainable
-    eigenvalues = eigenvalues_of(job.dataset, job.protocol.centred)
-    bound = pairs * metrics.objective_bound(eigenvalues, job.p, views.n_views, merit)
-    classical = views.n_views == 2 and merit.name == "identity"
+    bound = pairs * metrics.objective_bound(eigenvalues_of(job.dataset, job.protocol.centred), job.p, m, merit)
+    classical = m == 2 and merit.name == "identity"
     columns["quality"] = columns["pcc"] if classical else columns["fval"] / bound
     return pd.DataFrame(columns).assign(bound=bound)
 

@@ -9,7 +9,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from cdfsg.datasets import DownloadError
-from cdfsg.files import Damaged, read_sealed, say
+from cdfsg.files import read_if_intact
 from cdfsg.paper import distribute, records
 from cdfsg.paper.compute import compute, key_of, origin
 from cdfsg.paper.distribute import Workers
@@ -26,14 +26,8 @@ def run_experiment(experiment: Experiment, folder: Path, workers: Workers) -> di
 
 def run_jobs(jobs: Sequence[Job], folder: Path, workers: Workers) -> pd.DataFrame:
     """Run the jobs whose record is missing or damaged, and return all records."""
-    paths, missing = {job: folder / f"{key_of(job)}.csv" for job in jobs}, []
-    for job, path in paths.items():
-        try:
-            read_sealed(path, "its job is run again")
-        except (FileNotFoundError, Damaged) as error:
-            missing.append(job)
-            if isinstance(error, Damaged):
-                say(str(error))
+    paths = {job: folder / f"{key_of(job)}.csv" for job in jobs}
+    missing = [job for job, path in paths.items() if read_if_intact(path, "its job is run again") is None]
     missing.sort(key=lambda job: -job.cost)
     tasks = [(job, (*origin(job), key_of(job))) for job in missing]
     results = distribute.each(compute_alone, tasks, workers)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from cdfsg.datasets import load
-from cdfsg.paper.compute import _step_sizes, compute, initial_point, make_solver
+from cdfsg.paper.compute import compute, initial_point, make_solver, step_sizes
 from cdfsg.paper.experiments import EXPERIMENTS, QUICK, Plan
 from cdfsg.paper.protocols import GRID, OURS, RSG_PLUS_PUBLISHED, TRACKING, Protocol, entry_of
 from cdfsg.solvers import SOLVERS
@@ -155,8 +155,8 @@ def test_a_start_is_feasible_on_all_data_and_a_start_by_views_in_each_alike(star
 
 @pytest.mark.parametrize("tracking", TRACKING)
 @pytest.mark.parametrize("s1, s2", [(0.5, 0.1), (0.125, 0.5)])
-def test_every_reading_of_the_step_sizes_gives_its_alpha_and_b(tracking, s1, s2):
+def test_every_reading_of_thestep_sizes_gives_its_alpha_and_b(tracking, s1, s2):
     stated = {"ratio": (s2, s2 / s1), "clipped": (s2, min(s2 / s1, 1)), "s1": (s2, s1), "s2": (s1 * s2, s2)}
-    given = _step_sizes(pd.DataFrame({"s1": [s1], "s2": [s2]}), tracking)
+    given = step_sizes(pd.DataFrame({"s1": [s1], "s2": [s2]}), tracking)
     alpha, b = given["s2"][0], given["s2"][0] / given["s1"][0]  # as the solver takes them
     assert (alpha, b) == pytest.approx(stated[tracking])
