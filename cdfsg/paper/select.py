@@ -7,9 +7,9 @@ import pandas as pd
 
 from cdfsg.linalg import Array
 from cdfsg.paper.experiments import Experiment, Plan
-from cdfsg.paper.protocols import ADOPTED, ELIGIBLE_FEA, OURS, Setting, headline_variant
+from cdfsg.paper.protocols import ADOPTED, ELIGIBLE_FEA, OURS, headline_variant
 from cdfsg.paper.records import SAME_RUN, SETTINGS
-from cdfsg.paper.results.reported import distances, load_rows
+from cdfsg.paper.results.reported import distances, printed_rows
 
 ROW = ["batch_size", "p", "solver"]
 """Columns that name a row of a table."""
@@ -80,12 +80,12 @@ def _near_best(cells: pd.DataFrame) -> pd.Series:
 def plan(experiment: Experiment, runs: pd.DataFrame) -> Plan:
     """What the tuning runs among `runs` decide: the selections, and the points near a printed row."""
     tuning = runs[runs["role"] == "tuning"]
-    near: dict[tuple[int, int, str], tuple[Setting, ...]] = {}
-    cells = summarise(tuning)
-    for place, targets in load_rows(experiment.table, OURS).items() if experiment.table else ():
-        mine = rows_at(cells, place)
-        close = mine[distances(mine, targets) <= NEAR]
-        near[place] = tuple(settings_of(cell) for cell in close.itertuples())
+    cells, near = summarise(tuning), {}
+    if experiment.table:
+        for place, row in printed_rows([experiment.table], OURS).groupby(ROW):
+            mine = rows_at(cells, place)
+            close = mine[distances(mine[[experiment.measure, "fea", "fea_post"]].to_numpy(), row) <= NEAR]
+            near[place] = tuple(settings_of(cell) for cell in close.itertuples())
     return Plan(select(tuning, experiment.protocol.rule), near)
 
 

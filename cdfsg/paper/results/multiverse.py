@@ -17,9 +17,9 @@ from cdfsg import checksums
 from cdfsg.files import PAPER
 from cdfsg.linalg import Array
 from cdfsg.paper.protocols import FIRST, Protocol
+from cdfsg.paper.results.reported import INDEPENDENT, gaps
 from cdfsg.paper.select import ROW, RULES
 
-QUANTITIES = ("accuracy", "fea", "fea_post")
 PLACE = ["table", *ROW]
 FREE = {"rule": tuple(RULES), "norm": ("fea", "fea_spectral"), "pcc": ("pcc", "pcc_paired")}
 """Choices that need no run of their own."""
@@ -63,7 +63,7 @@ def criterion() -> dict[str, Any]:
 def variants(numbers: pd.DataFrame, targets: pd.DataFrame) -> tuple[pd.DataFrame, Array]:
     """All variants, and their numbers at the rows of `targets`: (variants, rows, quantities).
 
-    `targets` has the columns `PLACE`, ``measure`` ("pcc" or "fval") and `QUANTITIES`.
+    `targets` has the columns `PLACE`, ``measure`` ("pcc" or "fval") and `INDEPENDENT`.
     """
     rows, found = [], []
     measures = targets["measure"].to_numpy()
@@ -74,12 +74,6 @@ def variants(numbers: pd.DataFrame, targets: pd.DataFrame) -> tuple[pd.DataFrame
             found.append(np.stack([accuracy, at[norm], at[f"{norm}_post"]], axis=1))
             rows.append({"protocol": protocol, "rule": rule, "norm": norm, "pcc": pcc})
     return pd.DataFrame(rows), np.array(found)
-
-
-def gaps(values: Array, targets: pd.DataFrame) -> Array:
-    """Differences of values (..., rows, quantities) to the printed rows in tolerances; NaN where there is no number."""
-    tolerances = targets[[f"{name}_tolerance" for name in QUANTITIES]].to_numpy()
-    return (values - targets[list(QUANTITIES)].to_numpy()) / tolerances
 
 
 def search(table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: str = "table", seed: int = 1) -> Search:
@@ -163,7 +157,7 @@ def specifications(
         if name not in FREE:
             found[name] = [value_of(tried[n], name) for n in table["protocol"]]
     found["misfit"], found["matches"] = misfit.mean(axis=1), _matched(values, targets).sum(axis=(1, 2))
-    for n, name in enumerate(QUANTITIES):
+    for n, name in enumerate(INDEPENDENT):
         found[f"bias_{name}"] = np.nanmean(np.clip(apart[..., n], -cap, cap), axis=1)
     confirmed = ~np.isnan(ten).all(axis=(1, 2))
     again = by_table(ten, targets)

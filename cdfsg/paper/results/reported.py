@@ -75,6 +75,8 @@ def tolerance_of(quantity: str) -> Tolerance:
 
 DERIVED = ("pcc_post", "pcc_orth", "fval_post", "fval_orth")
 """Quantities that follow from PCC, or from Fval at a nearly feasible point: they are shown and not counted."""
+INDEPENDENT = ("accuracy", "fea", "fea_post")
+"""The others that are compared; accuracy is PCC or Fval."""
 INAPPLICABLE = "inapplicable"
 """Flag of a dash for a quantity that the solver does not have."""
 UNPRINTED = "not in the paper"
@@ -101,35 +103,10 @@ def unprinted(table: str, solver: str) -> pd.DataFrame:
     return one.assign(solver=solver, reported=float("nan"), bold=0, flag=UNPRINTED)
 
 
-def load_rows(table: str, solvers: Sequence[str]) -> dict[tuple[int, int, str], pd.Series]:
-    """The paper's independent numbers of some solvers by (batch size, p, solver), a Series by quantity each."""
-    rows = {}
-    cells = load_table(table)
-    for key, targets in cells[cells["solver"].isin(solvers)].groupby(["batch_size", "p", "solver"]):
-        independent = np.array([tolerance_of(name).comparable and name not in DERIVED for name in targets["quantity"]])
-        targets = targets[independent & (targets["flag"] == "")]
-        if targets["reported"].notna().all():
-            rows[key] = targets.set_index("quantity")["reported"]
-    return rows
-
-
-def gaps(cells: pd.DataFrame, targets: pd.Series) -> Array:
-    """Differences of cells to the numbers of a printed row, in units of the tolerances: (cells, numbers)."""
-    tolerances = [tolerance_of(quantity).around(value) for quantity, value in targets.items()]
-    with np.errstate(divide="ignore", invalid="ignore"):  # a relative tolerance of a printed 0.00
-        return (cells[list(targets.index)].to_numpy(dtype=float) - targets.to_numpy()) / tolerances
-
-
-def distances(cells: pd.DataFrame, targets: pd.Series) -> Array:
-    """The largest of the `gaps` of each cell; infinite where a run diverged."""
-    found = np.abs(gaps(cells, targets))
-    return np.where(np.isnan(found).any(axis=1), np.inf, found.max(axis=1, initial=0))
-
-
 def printed_rows(tables: Iterable[str], solvers: Sequence[str]) -> pd.DataFrame:
     """The printed rows of some solvers with their independent quantities and tolerances: a row per place.
 
-    Columns: table, dataset, batch_size, p, solver, measure ("pcc" or "fval"), accuracy, fea, fea_post and the same with
+    Columns: table, dataset, batch_size, p, solver, measure ("pcc" or "fval"), and `INDEPENDENT` with and without
     ``_tolerance``.
     """
     rows = []
@@ -146,3 +123,15 @@ def printed_rows(tables: Iterable[str], solvers: Sequence[str]) -> pd.DataFrame:
                 row[f"{name}_tolerance"] = tolerance_of(quantity).around(values[quantity])
             rows.append(row)
     return pd.DataFrame(rows)
+
+
+def gaps(values: Array, rows: pd.DataFrame) -> Array:
+    """Differences of values (..., rows, `INDEPENDENT`) to printed rows in tolerances; NaN where there is no number."""
+    tolerances = rows[[f"{name}_tolerance" for name in INDEPENDENT]].to_numpy()
+    return (values - rows[list(INDEPENDENT)].to_numpy()) / tolerances
+
+
+def distances(values: Array, rows: pd.DataFrame) -> Array:
+    """The largest of the absolute `gaps` to each row; infinite where a run diverged."""
+    farthest = np.abs(gaps(values, rows)).max(axis=-1)
+    return np.where(np.isnan(farthest), np.inf, farthest)

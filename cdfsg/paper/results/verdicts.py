@@ -15,8 +15,8 @@ from cdfsg.paper.results.reported import (
     QUANTITIES,
     distances,
     gaps,
-    load_rows,
     load_table,
+    printed_rows,
     tolerance_of,
     unprinted,
 )
@@ -173,22 +173,23 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable", "by_chance"]
     if not experiment.table:
         return pd.DataFrame(columns=columns)
-    cells, rows, printed = grid_cells(runs), [], load_rows(experiment.table, OURS)
-    for place, targets in printed.items():
+    cells, rows, printed = grid_cells(runs), [], printed_rows([experiment.table], OURS)
+    names = [experiment.measure, "fea", "fea_post"]
+    for place, row in printed.groupby(ROW):
         candidates = rows_at(cells, place)
         if candidates.empty:
             continue
-        reach = distances(candidates, targets)
+        values = candidates[names].to_numpy()
+        reach = distances(values, row)
         best = int(reach.argmin())
-        distance, differences = reach[best], gaps(candidates, targets)[best]
-        farthest = int(np.abs(differences).argmax())
-        quantity = str(targets.index[farthest])
-        found = [candidates["s1"].iloc[best], candidates["s2"].iloc[best], distance, QUANTITIES[quantity]]
-        better = (differences[farthest] > 0) == higher_is_better(quantity)
-        others = [distances(candidates, row).min() <= 1 + 1e-9 for at, row in printed.items() if at[1] == place[1]]
+        (apart,) = gaps(values[best], row)
+        farthest = int(np.abs(apart).argmax())
+        better = (apart[farthest] > 0) == higher_is_better(names[farthest])
+        others = distances(values[:, None], printed[printed["p"] == place[1]]).min(axis=0) <= 1 + 1e-9
         rows.append(
-            [*place, *found, "better" if better else "worse", bool(distance <= 1 + 1e-9), float(np.mean(others))]
-        )
+            [*place, candidates["s1"].iloc[best], candidates["s2"].iloc[best], reach[best], QUANTITIES[names[farthest]],
+             "better" if better else "worse", bool(reach[best] <= 1 + 1e-9), others.mean()]
+        )  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
 
 

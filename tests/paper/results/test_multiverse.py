@@ -10,7 +10,7 @@ from cdfsg.paper import multiverse
 from cdfsg.paper.experiments import QUICK
 from cdfsg.paper.protocols import FIRST, OURS, Protocol
 from cdfsg.paper.results import multiverse as scoring
-from cdfsg.paper.results.reported import printed_rows, tolerance_of
+from cdfsg.paper.results.reported import INDEPENDENT, printed_rows, tolerance_of
 
 TABLES = tuple(
     replace(QUICK, table=merit, merit=merit, batch_sizes=(20, 50, 100), solvers=OURS) for merit in ("identity", "huber")
@@ -40,12 +40,12 @@ def printed(screened):
     rows = at[scoring.PLACE].assign(dataset=at["table"], measure=at["table"].map(ACCURACY))
     ten = multiverse.confirm(TABLES, TRIED[TRUE], FIRST.rule, folder, 1).assign(protocol=TRUE, rule=FIRST.rule)
     values = scoring.variants(ten, rows)[1][0]  # the norm and the PCC of the first protocol come first
-    return with_tolerances(rows.assign(**dict(zip(scoring.QUANTITIES, values.round(2).T, strict=True))))
+    return with_tolerances(rows.assign(**dict(zip(INDEPENDENT, values.round(2).T, strict=True))))
 
 
 def with_tolerances(rows):
     names = {"fea": "fea", "fea_post": "fea_post"}
-    for quantity in scoring.QUANTITIES:
+    for quantity in INDEPENDENT:
         rows[f"{quantity}_tolerance"] = [
             tolerance_of(names.get(quantity, row["measure"])).around(row[quantity]) for _, row in rows.iterrows()
         ]
@@ -64,7 +64,7 @@ def test_with_permuted_rows_no_protocol_beats_the_null(screened, printed):
     rng, levels = np.random.default_rng(0), []
     for _ in range(5):
         parts = [block[[*scoring.PLACE, "dataset", "measure"]].reset_index(drop=True).join(
-            block[list(scoring.QUANTITIES)].sample(frac=1, random_state=rng).reset_index(drop=True))
+            block[list(INDEPENDENT)].sample(frac=1, random_state=rng).reset_index(drop=True))
             for _, block in printed.groupby(["table", "p"])]  # fmt: skip
         permuted = with_tolerances(pd.concat(parts, ignore_index=True))
         table, values = scoring.variants(screened[1], permuted)
@@ -82,7 +82,7 @@ def test_a_number_that_we_lack_counts_as_the_worst_misfit(printed):
 def test_competitors_and_dashes_never_enter_the_score():
     rows = printed_rows(["ta:pcctimemd", "ta:fvalnmnh"], OURS)
     assert set(rows["solver"]) == set(OURS)
-    assert rows[list(scoring.QUANTITIES)].notna().all(axis=None)
+    assert rows[list(INDEPENDENT)].notna().all(axis=None)
     assert len(rows) == 32
 
 
