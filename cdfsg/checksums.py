@@ -48,6 +48,13 @@ def read_csv(path: Path, remedy: str = REMEDY, **options: Any) -> "pd.DataFrame"
     return pd.read_csv(io.BytesIO(read(path, remedy)), **options)
 
 
+def read_record(path: Path, command: str, **options: Any) -> "pd.DataFrame":
+    """A table that a command writes, or an error that names the command."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is missing; make it with: {command}")
+    return read_csv(path, f"make it anew with: {command}", **options)
+
+
 def _listed(folder: Path) -> set[tuple[str, str]]:
     """(name, checksum) of every line that is not damaged."""
     try:

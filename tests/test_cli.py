@@ -33,7 +33,6 @@ def folders(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
     for module in (cli, archive):
         monkeypatch.setattr(module, "QUICK", tmp_path / "quick")
-    for module in (cli, verdicts, claims, conclusions, summaries):
         monkeypatch.setattr(module, "EXPERIMENTS", {SMALL.table: SMALL})
     monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
     for module in (cli.cost, cli.data_table):

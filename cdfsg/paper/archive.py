@@ -12,7 +12,7 @@ import pandas as pd
 from cdfsg import checksums
 from cdfsg.files import FIGURES, QUICK, RECORDS, read_if_intact
 from cdfsg.paper import records
-from cdfsg.paper.experiments import Experiment
+from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 
 INDEX, TIMES = "index.csv", "times.csv"
 _ONE_RUN = ["key", "order", "start"]
@@ -71,6 +71,11 @@ def unpack(experiment: Experiment, folder: Path) -> int:
 def exists(experiment: Experiment) -> bool:
     """Whether there are records of an experiment."""
     return _file(experiment, "").exists()
+
+
+def published() -> list[Experiment]:
+    """The paper's experiments that have records."""
+    return [experiment for experiment in EXPERIMENTS.values() if exists(experiment)]
 
 
 def runs_of(experiment: Experiment) -> pd.DataFrame:

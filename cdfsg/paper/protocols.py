@@ -139,11 +139,6 @@ class Entry:
     ours: bool = False  # whether the paper proposes it
     measures: tuple[str, ...] = ("pcc", "fval")  # of the tables in which it takes part
 
-    @property
-    def headline_variant(self) -> str:
-        """The variant that stands for the solver in the verdicts; the others are shown beside it."""
-        return next(iter(self.given), "grid")
-
 
 ENTRIES = {
     "CDFSG": Entry(GRID, ours=True),
@@ -189,8 +184,8 @@ def entry_of(solver: str) -> Entry:
 
 
 def headline_variant(solver: str) -> str:
-    """The variant that stands for a solver in the verdicts."""
-    return entry_of(solver).headline_variant
+    """The variant that stands for a solver in the verdicts; the others are shown beside it."""
+    return next(iter(entry_of(solver).given), "grid")
 
 
 REPORTED_SEEDS = tuple((k, k) for k in range(1, 11))

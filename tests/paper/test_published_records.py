@@ -32,7 +32,7 @@ from cdfsg.solvers.engine import run
 from tests.datasets.builders import to_be_had
 from tests.paper.fakes import NUMBERS
 
-PUBLISHED = [experiment for experiment in EXPERIMENTS.values() if archive.exists(experiment)]
+PUBLISHED = archive.published()
 
 
 @pytest.fixture(scope="module", params=PUBLISHED, ids=lambda experiment: experiment.name)

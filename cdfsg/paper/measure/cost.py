@@ -15,7 +15,6 @@ import pandas as pd
 from cdfsg import checksums
 from cdfsg.files import PAPER, RECORDS
 from cdfsg.merits import Identity
-from cdfsg.paper.measure import read_record
 from cdfsg.problems import SampledGCCA
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 
@@ -159,4 +158,4 @@ def publish(folder: Path = RECORDS) -> None:
 
 def read_memory() -> pd.DataFrame:
     """Read the record of memory."""
-    return read_record(RECORDS / MEMORY_NAME)
+    return checksums.read_record(RECORDS / MEMORY_NAME, "python -m cdfsg run")

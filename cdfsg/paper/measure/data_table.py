@@ -14,7 +14,6 @@ from cdfsg.linalg import Array
 from cdfsg.merits import Identity
 from cdfsg.paper.compute import covariance_of, eigenvalues_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS
-from cdfsg.paper.measure import read_record
 
 NAMES = tuple(dict.fromkeys(experiment.dataset for experiment in EXPERIMENTS.values()))
 PS = sorted({p for experiment in EXPERIMENTS.values() for p in experiment.ps})
@@ -144,7 +143,7 @@ def publish(folder: Path = RECORDS, names: Iterable[str] = NAMES) -> None:
 
 def read(kind: str) -> pd.DataFrame:
     """The published records of a kind of `FILES`."""
-    return read_record(RECORDS / FILES[kind])
+    return checksums.read_record(RECORDS / FILES[kind], "python -m cdfsg run")
 
 
 def read_paper_table() -> pd.DataFrame:

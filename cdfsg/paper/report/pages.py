@@ -247,6 +247,6 @@ def is_light(path: Path) -> bool:
 
 def torture_table() -> str:
     """What was tried to break the project, and what survived."""
-    table = checksums.read_csv(RECORDS / "torture.csv", "make it anew with: make torture")
+    table = checksums.read_record(RECORDS / "torture.csv", "make torture")
     table[["group", "case"]] = table["case"].str.split(": ", n=1, expand=True)
     return render("torture.html", cases=table)

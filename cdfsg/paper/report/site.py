@@ -67,7 +67,7 @@ def write_sources(source: Path) -> None:
     rules = (f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items())
     write_atomically(source / "_static/verdicts.css", "".join(rules).replace("/", r"\/"))
     judged, asserted, errata = verdicts.read(), claims.read(), statements.errata()
-    battery = checksums.read_csv(RECORDS / "battery.csv", "make it anew with: make bench")
+    battery = checksums.read_record(RECORDS / "battery.csv", "make bench")
     found = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__)]
     modules = [f"cdfsg.{name}" for name in (*FIRST, *(name for name in found if name not in FIRST + LEFT_OUT))]
     stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}

@@ -4,7 +4,7 @@ import pandas as pd
 
 from cdfsg.files import ROOT, write_atomically
 from cdfsg.paper import archive
-from cdfsg.paper.experiments import EXPERIMENTS, Experiment
+from cdfsg.paper.experiments import Experiment
 from cdfsg.paper.protocols import ADOPTED, OURS
 from cdfsg.paper.report.pages import HEADINGS, NAMES, caption_of, render
 from cdfsg.paper.results import conclusions
@@ -46,7 +46,7 @@ def texts(judged: pd.DataFrame, asserted: pd.DataFrame) -> dict[str, str]:
     """The generated parts of the README by their marks, and the "report" in ReScience C's form."""
     numbers, folds = conclusions.by_dataset(judged), conclusions.folds()
     tried, means = conclusions.specifications(), folds[folds["left_out"] == "mean"].set_index(["by", "runs"])
-    runs = pd.concat([archive.runs_of(e) for e in EXPERIMENTS.values() if archive.exists(e)])
+    runs = pd.concat([archive.runs_of(e) for e in archive.published()])
     timed = runs.drop_duplicates(["key", "order", "start"])
     ours, rivals = (counted(judged[judged["solver"].isin(OURS) == mine]) for mine in (True, False))
     metrics = ours.groupby(ours["quantity"].replace({"pcc": "PCC or Fval", "fval": "PCC or Fval"}), sort=False)

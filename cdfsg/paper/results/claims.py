@@ -16,7 +16,7 @@ from scipy import stats
 from cdfsg import checksums
 from cdfsg.files import PAPER, RECORDS
 from cdfsg.paper import archive
-from cdfsg.paper.experiments import EXPERIMENTS, Experiment
+from cdfsg.paper.experiments import Experiment
 from cdfsg.paper.measure import cost
 from cdfsg.paper.protocols import BETA, OURS, entry_of, headline_variant
 from cdfsg.paper.records import SAME_RUN
@@ -93,9 +93,8 @@ def load_claims() -> list[Claim]:
 
 def ledger() -> pd.DataFrame:
     """How often every claim holds, in the paper's own numbers and in ours."""
-    kept = [e for e in EXPERIMENTS.values() if archive.exists(e)]
-    paper = [printed(e) for e in kept]
-    ours = [measured(e, archive.runs_of(e)) for e in kept]
+    paper = [printed(e) for e in archive.published()]
+    ours = [measured(e, archive.runs_of(e)) for e in archive.published()]
     rows = []
     for claim in load_claims():
         test = TESTS[claim["shown_by"]]
@@ -129,8 +128,7 @@ def write() -> pd.DataFrame:
 
 def read() -> pd.DataFrame:
     """The published ``data/records/claims.csv``."""
-    remedy = "make it anew with: python -m cdfsg verdict"
-    return checksums.read_csv(RECORDS / "claims.csv", remedy, keep_default_na=False)
+    return checksums.read_record(RECORDS / "claims.csv", "python -m cdfsg verdict", keep_default_na=False)
 
 
 def verdict_of(holds: int, of: int) -> str:

@@ -8,13 +8,12 @@ import pandas as pd
 from cdfsg import checksums
 from cdfsg.files import RECORDS
 from cdfsg.paper import archive
-from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.protocols import ADOPTED, OURS
 from cdfsg.paper.results import claims
 from cdfsg.paper.results.multiverse import describe, is_met
 from cdfsg.paper.results.verdicts import attainability, chance, counted
 
-REMEDY = "make it anew with: make multiverse"
+_COMMAND = "make multiverse"
 NO_RESULT = ("diverged-ours", "diverged-paper", "diverged-both")
 CHOICES = {
     "start": "Is X_0 a Q factor of a Gaussian matrix, or feasible?",
@@ -35,11 +34,7 @@ CHOICES = {
 def by_dataset(judged: pd.DataFrame) -> pd.DataFrame:
     """Counts of the independent numbers of our algorithms per data set and in all, with what permuted rows give."""
     ours = counted(judged[judged["solver"].isin(OURS)])
-    attained = pd.concat(
-        attainability(e, archive.runs_of(e)).assign(dataset=e.dataset)
-        for e in EXPERIMENTS.values()
-        if archive.exists(e)
-    )
+    attained = pd.concat(attainability(e, archive.runs_of(e)).assign(dataset=e.dataset) for e in archive.published())
     rows = []
     for name in [*dict.fromkeys(ours["dataset"]), ""]:
         part = ours[ours["dataset"] == name] if name else ours
@@ -73,7 +68,7 @@ def endpoints(judged: pd.DataFrame, numbers: pd.DataFrame) -> dict[str, dict[str
         index=["table", "batch_size", "p", "solver"], columns="quantity", values=["reported", "reproduced"]
     )
     test = {"ours": "half", "against": ["Landing fixed"]}
-    sources = [claims.measured(e, archive.runs_of(e)) for e in EXPERIMENTS.values() if archive.exists(e)]
+    sources = [claims.measured(e, archive.runs_of(e)) for e in archive.published()]
     instances = [
         (holds, clear)
         for source in sources
@@ -94,17 +89,17 @@ def endpoints(judged: pd.DataFrame, numbers: pd.DataFrame) -> dict[str, dict[str
 
 def folds() -> pd.DataFrame:
     """The published results with one table or data set left out, with their nulls."""
-    return checksums.read_csv(RECORDS / "multiverse-folds.csv", REMEDY)
+    return checksums.read_record(RECORDS / "multiverse-folds.csv", _COMMAND)
 
 
 def choices() -> pd.DataFrame:
     """The published weights of every value of every choice."""
-    return checksums.read_csv(RECORDS / "multiverse-choices.csv", REMEDY, dtype={"value": str})
+    return checksums.read_record(RECORDS / "multiverse-choices.csv", _COMMAND, dtype={"value": str})
 
 
 def specifications() -> pd.DataFrame:
     """The published scores of every variant, the best first; mu and the pairs of views were varied together."""
-    table = checksums.read_csv(RECORDS / "multiverse.csv", REMEDY)
+    table = checksums.read_record(RECORDS / "multiverse.csv", _COMMAND)
     return table.assign(huber="mu = " + table["mu"].astype(str) + ", " + table["pairs"]) if "mu" in table else table
 
 

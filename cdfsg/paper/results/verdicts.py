@@ -7,7 +7,7 @@ from scipy import stats
 from cdfsg import checksums
 from cdfsg.files import RECORDS
 from cdfsg.paper import archive
-from cdfsg.paper.experiments import EXPERIMENTS, Experiment
+from cdfsg.paper.experiments import Experiment
 from cdfsg.paper.protocols import OTHERS, OURS, headline_variant
 from cdfsg.paper.results.reported import (
     DERIVED,
@@ -195,7 +195,7 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
 
 def write() -> pd.DataFrame:
     """Judge every experiment with published records and write ``data/records/verdicts.csv``."""
-    frames = [verdicts(e, archive.runs_of(e)) for e in EXPERIMENTS.values() if archive.exists(e)]
+    frames = [verdicts(e, archive.runs_of(e)) for e in archive.published()]
     if not frames:
         raise FileNotFoundError(f"there are no records in {RECORDS}; make them with: make reproduce")
     table = pd.concat(frames, ignore_index=True)
@@ -207,5 +207,5 @@ def read() -> pd.DataFrame:
     """The published ``data/records/verdicts.csv``."""
     # An empty flag or test is text, not a missing value.
     missing = dict.fromkeys(("reported", "reproduced", "std", "low", "high", "tolerance"), "")
-    remedy = "make it anew with: python -m cdfsg verdict"
-    return checksums.read_csv(RECORDS / "verdicts.csv", remedy, keep_default_na=False, na_values=missing)
+    path, command = RECORDS / "verdicts.csv", "python -m cdfsg verdict"
+    return checksums.read_record(path, command, keep_default_na=False, na_values=missing)
