@@ -13,15 +13,14 @@ from threadpoolctl import threadpool_limits
 from cdfsg import metrics
 from cdfsg.checks import require_positive
 from cdfsg.linalg import Array, sym
-from cdfsg.merits import make_merit
 from cdfsg.paper import compute
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.protocols import BETA, MU, Protocol
 from cdfsg.paper.report.figures import STYLE, finish, panels, plain_ticks
 from cdfsg.penalty import Penalty
-from cdfsg.problems import GCCA, SampledGCCA
+from cdfsg.problems import GCCA
 from cdfsg.solvers import SOLVERS
-from cdfsg.solvers.engine import ESCAPED, RunResult, initial_points, run
+from cdfsg.solvers.engine import ESCAPED, run
 
 SETTINGS: dict[str, dict[str, float]] = {
     "CDFSG": {"s1": 0.5, "s2": 0.1},
@@ -42,62 +41,54 @@ def defaults(solver: str) -> dict[str, float]:
     return SETTINGS.get(solver, dict.fromkeys(SOLVERS[solver].settings, 0.1))
 
 
-def trace(
-    dataset: str = "digits",
-    merit: str = "identity",
-    solver: str = "CDFSG",
-    settings: Mapping[str, float] | None = None,
-    *,
-    beta: float = BETA,
-    mu: float = MU,
-    batch_size: int = 20,
-    p: int = 2,
-    shared: bool = False,
-    start: float = 1.0,
-    points: int = 60,
-    seed: int = 1,
-) -> pd.DataFrame:
-    """One run of a solver on two views, evaluated on the full data at `points` of its last pass.
+def job_of(
+    dataset: str = "digits", merit: str = "identity", solver: str = "CDFSG",
+    settings: Mapping[str, float] | None = None, *, beta: float = BETA, mu: float = MU, batch_size: int = 20,
+    p: int = 2, shared: bool = False,
+) -> Job:  # fmt: skip
+    """A run of a solver as a job of the suite, at its `defaults` if no settings are given."""
+    given = defaults(solver) if settings is None else settings
+    protocol = Protocol(beta=beta, mu=mu, minibatches="shared" if shared else "independent")
+    protocol = protocol.of(dataset, merit, SOLVERS[solver])
+    return Job(dataset, merit, batch_size, p, solver, "reported", "", ((1, 1),), (tuple(given.values()),), protocol)
+
+
+def trace(*names: str, start: float = 1.0, points: int = 60, **choices: Any) -> pd.DataFrame:
+    """The run of `job_of` on two views in double precision, on the full data at `points` of its last pass.
 
     `start` is a factor of the orthonormal initial point.  Eigenvalues are ``exact_k`` of X'MX, and ``Y_k`` of the
     tracker or else ``C_k`` of a minibatch's X'MX; `stopped_at` is -1 for a run that was not stopped.
     """
     require_positive(start=start, points=points)
-    given = defaults(solver) if settings is None else settings
-    views, g = compute.views_of(dataset), make_merit(merit, mu)
+    job = job_of(*names, **choices)
+    views, ((order, seed),) = compute.views_of(job.dataset), job.seeds
     if views.n_views != 2:
-        raise ValueError(f"dataset {dataset!r} has {views.n_views} views, but PCC needs two; take digits or mnist")
-    made, problem = compute.make_solver(solver, Protocol(beta=beta)), SampledGCCA(views.sizes, g)
-    X0 = start * initial_points(made, views.n_features, p, [seed])
-    lanes = {name: np.array([value]) for name, value in given.items()}
-    steps = len(views.batch_indices(batch_size, None))
-
-    def course(end: int) -> tuple[RunResult, compute.Curve]:
-        """Run, and keep points of the last pass up to the step `end`."""
-        curve = compute.Curve(points, steps, len(made.epochs), 1, end)
-        options: dict[str, Any] = {
-            "minibatches": "shared" if shared else "independent",
-            "dtype": np.float64,
-            "callback": curve,
-        }
-        return run(made, problem, views, X0, lanes, batch_size, seed, **options), curve
-
+        raise ValueError(f"dataset {job.dataset!r} has {views.n_views} views, but PCC needs two; take digits or mnist")
+    solver, problem = compute.make_solver(job.solver, job.protocol), compute.problem_of(job)
+    X0 = start * compute.initial_point(job, solver, seed)
+    lanes = {name: np.array([value]) for name, value in zip(solver.settings, job.settings[0], strict=True)}
+    end = steps = len(views.batch_indices(job.batch_size, None))
     # One BLAS thread beats several inside products as small as these.
     with threadpool_limits(1):
-        result, curve = course(steps)
-        if (end := int(result.stopped_at[0]) - (len(made.epochs) - 1) * steps) > 0:
-            result, curve = course(end)  # once more, with all points where the run went
+        while True:
+            curve = compute.Curve(points, steps, len(solver.epochs), 1, end)
+            result = run(solver, problem, views, X0, lanes, job.batch_size, order, dtype=np.float64,
+                         minibatches=job.protocol.minibatches, callback=curve)  # fmt: skip
+            stop = int(result.stopped_at[0]) - (len(solver.epochs) - 1) * steps
+            if stop <= 0 or stop == end:
+                break
+            end = stop  # once more, with all points where the run went
         at, *arrays = zip(*curve.points(), strict=True)
         X, Y = map(np.concatenate, arrays)
         name = "C" if result.tracker is None else "Y"
         if name == "C":
-            Y = compute.minibatch_constraint(problem, views, batch_size, seed, X)
-        exact = GCCA(compute.covariance_of(dataset), views.sizes, g)
+            Y = compute.minibatch_constraint(problem, views, job.batch_size, order, X)
+        exact = GCCA(compute.covariance_of(job.dataset), views.sizes, problem.merit)
         K = metrics.cross_moments(X, exact.covariance, views.sizes)
-    h = Penalty(exact, exact.M, beta).value
+    h = Penalty(exact, exact.M, job.protocol.beta).value
     columns = {
-        "samples": [step * batch_size for step in at],
-        "pcc": metrics.tcc(K) / compute.eigenvalues_of(dataset)[:p].sum(),
+        "samples": [step * job.batch_size for step in at],
+        "pcc": metrics.tcc(K) / compute.eigenvalues_of(job.dataset)[: job.p].sum(),
         "fea": metrics.feasibility(K),
         "h": [h(x) for x in X],
         **_eigenvalues("exact", metrics.constraint(K)),
@@ -113,19 +104,13 @@ def _eigenvalues(name: str, matrices: Array) -> dict[str, Array]:
     return {f"{name}_{k + 1}": column for k, column in enumerate(values.T)}
 
 
-def as_code(
-    dataset: str, merit: str, solver: str, settings: Mapping[str, float], *, beta: float = BETA, mu: float = MU,
-    batch_size: int = 20, p: int = 2, shared: bool = False, start: float = 1.0,
-) -> str:  # fmt: skip
+def as_code(*, start: float = 1.0, **choices: Any) -> str:
     """Python code that carries out a `trace` as a job of the suite; ValueError for another `start` than 1."""
     if start != 1:
         raise ValueError(f"a job starts at the orthonormal initial point itself, got start={start:g}; set it to 1")
-    protocol = Protocol(beta=beta, mu=mu, minibatches="shared" if shared else "independent")
-    protocol = protocol.of(dataset, merit, SOLVERS[solver])
-    job = Job(dataset, merit, batch_size, p, solver, "reported", "", ((1, 1),), (tuple(settings.values()),), protocol)
     return (
         "from cdfsg.paper.compute import compute\nfrom cdfsg.paper.experiments import Job\n"
-        f"from cdfsg.paper.protocols import Protocol\n\njob = {job}\n"
+        f"from cdfsg.paper.protocols import Protocol\n\njob = {job_of(**choices)}\n"
         'print(compute(job)[["pcc", "fval", "fea", "fea_post"]])'
     )
 
