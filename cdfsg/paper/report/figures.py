@@ -3,7 +3,6 @@
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,6 @@ SERIES |= {
     (solver, "grid"): {"label": solver, "color": colour}
     for solver, colour in zip(OTHERS, cycle(("#CC79A7", "#E69F00", "#56B4E9", "#F0E442")), strict=False)
 }
-Styles = Mapping[Any, Mapping[str, Any]]
 VERDICT_COLOURS = {
     "match": "#9ec3bd", "better": "#779ab5", "worse": "#d98960", "higher": "#e8c3fe", "lower": "#9886ff",
     "beyond-the-optimum": "#fcfbac", "diverged-both": "#dde3bb", "diverged-ours": "#d47c81",
@@ -79,10 +77,9 @@ def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURE
     table = numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     drawn = compact(_draw(figure, "svg", {"Date": None, "Creator": None}).decode("utf-8"))
     csv, svg = folder / f"{name}.csv", folder / f"{name}.svg"
-    if _agree(_text(csv), table, ROUNDOFF) and _agree(_text(svg), drawn, _POINT):
-        return
-    write_atomically(svg, drawn)
-    write_atomically(csv, table)
+    if not (_agree(csv, table, ROUNDOFF) and _agree(svg, drawn, _POINT)):
+        write_atomically(svg, drawn)
+        write_atomically(csv, table)
 
 
 def compact(svg: str) -> str:
@@ -102,20 +99,16 @@ def _draw(figure: Figure, kind: str, metadata: dict[str, None], **options: Any) 
     return buffer.getvalue()
 
 
-def _agree(old: str, new: str, absolute: float) -> bool:
-    """Whether two texts are equal up to the rounding of numbers, and hashes of them."""
-    old, new = _HASH.sub("", old), _HASH.sub("", new)
+def _agree(path: Path, new: str, absolute: float) -> bool:
+    """Whether a file has a text up to the rounding of numbers, and hashes of them; a damaged one is written anew."""
+    try:
+        old, new = _HASH.sub("", path.read_text(encoding="utf-8")), _HASH.sub("", new)
+    except (OSError, UnicodeDecodeError):
+        return False
     if _NUMBER.sub("0", old) != _NUMBER.sub("0", new):
         return False
     before, after = (np.array(_NUMBER.findall(text), dtype=float) for text in (old, new))
     return np.allclose(before, after, rtol=LAST_DIGIT, atol=absolute)
-
-
-def _text(path: Path) -> str:
-    """Content of a file; empty if it is missing or damaged, to be written anew."""
-    with suppress(OSError, UnicodeDecodeError):
-        return path.read_text(encoding="utf-8")
-    return ""
 
 
 def plain_ticks(figure: Figure) -> None:
@@ -160,7 +153,7 @@ def quality_panels(
 
 def lines(
     axes: Iterable[Axes], table: pd.DataFrame, x: str, columns: Iterable[str],
-    styles: Styles = SERIES, by: str | tuple[str, ...] = ("solver", "variant"), **options: Any,
+    styles: Mapping[Any, Any] = SERIES, by: str | tuple[str, ...] = ("solver", "variant"), **options: Any,
 ) -> None:  # fmt: skip
     """Draw one column into each panel, a line per key of `styles` that has numbers; dotted if it is of survivors.
 
@@ -193,7 +186,7 @@ def note(words: Mapping[Axes, Sequence[tuple[str, str]]]) -> None:
             axis.text(0.98, y, text, color=colour, fontsize=7, ha="right", transform=axis.transAxes)
 
 
-def survivors(table: pd.DataFrame, styles: Styles, by: str | list[str]) -> list[tuple[str, str]]:
+def survivors(table: pd.DataFrame, styles: Mapping[Any, Any], by: str | list[str]) -> list[tuple[str, str]]:
     """For `note`: lines without all of their runs at the end of the pass, and those that were never run."""
     ends, found = table[table["samples"] == table["samples"].max()].set_index(by), []
     for key, style in styles.items():

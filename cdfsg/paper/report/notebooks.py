@@ -6,6 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +51,8 @@ def of_experiment(experiment: Experiment) -> list[str]:
 def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | None = None) -> Path:
     """Execute ``notebooks/<name>.ipynb`` and write the result to `output`, or to the notebook itself.
 
-    `parameters` are values for the cell tagged ``parameters``; they need an output of their own.  If a cell fails, the
-    output is left as it was.  ValueError for an unknown notebook or parameter.
+    `parameters` are values for the cell tagged ``parameters``.  If a cell fails, the output is left as it was.
+    ValueError for an unknown notebook or parameter.
     """
     import nbformat
     import papermill
@@ -124,15 +125,17 @@ def _settle_pictures(notebook: "NotebookNode", old: Path) -> None:
     before: list[NotebookNode] = []
     with suppress(FileNotFoundError, Damaged):
         before = _pictures(read(old))
-    for number, out in enumerate(_pictures(notebook)):
-        picture, old_one = _open(out), _open(before[number]) if number < len(before) else None
-        if old_one and old_one.mode == "P" and _look_alike(picture.convert("RGB"), old_one.convert("RGB")):
-            out["image/png"] = before[number]["image/png"]
-        else:
-            buffer = io.BytesIO()
-            few = picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=0)
-            few.save(buffer, "PNG", optimize=True)
-            out["image/png"] = base64.b64encode(buffer.getvalue()).decode()
+    for out, kept in zip(_pictures(notebook), [*before, *repeat({})], strict=False):
+        picture, stored = _open(out).convert("RGB"), _open(kept) if kept else None
+        if stored and stored.mode == "P" and stored.size == picture.size:
+            difference = ImageChops.difference(picture, stored.convert("RGB"))
+            if max(high for _, high in difference.getextrema()) <= ALIKE:
+                out["image/png"] = kept["image/png"]
+                continue
+        buffer = io.BytesIO()
+        few = picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=0)
+        few.save(buffer, "PNG", optimize=True)
+        out["image/png"] = base64.b64encode(buffer.getvalue()).decode()
 
 
 def _pictures(notebook: "NotebookNode") -> "list[NotebookNode]":
@@ -142,7 +145,3 @@ def _pictures(notebook: "NotebookNode") -> "list[NotebookNode]":
 
 def _open(data: "NotebookNode") -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
-
-
-def _look_alike(one: Image.Image, other: Image.Image) -> bool:
-    return one.size == other.size and max(high for _, high in ImageChops.difference(one, other).getextrema()) <= ALIKE

@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -17,9 +17,11 @@ import pandas as pd
 import cdfsg.solvers
 from cdfsg import checksums
 from cdfsg.files import FIGURES, RECORDS, ROOT
-from cdfsg.paper.experiments import Experiment
+from cdfsg.paper import archive
+from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.protocols import ADOPTED, OURS
 from cdfsg.paper.records import SAME_RUN, SETTINGS
+from cdfsg.paper.report import notebooks
 from cdfsg.paper.results import claims, conclusions, tables
 from cdfsg.paper.results.multiverse import describe
 from cdfsg.paper.results.reported import DERIVED, QUANTITIES, TABLES, table_name, tolerance_of, tolerances
@@ -134,8 +136,10 @@ def _failures(where_not: str) -> list[tuple[str, list[str]]]:
     return [(str(name), list(rows[2])) for name, rows in places.groupby(0, sort=False)]
 
 
-def table_page(part: pd.DataFrame, experiment: Experiment, runs: pd.DataFrame, shown: Sequence[str]) -> str:
-    """One of the paper's tables with our numbers, the `runs` behind them, and links to where it is `shown`."""
+def table_page(part: pd.DataFrame) -> str:
+    """One of the paper's tables with our numbers, the runs behind them, and links to where it is shown."""
+    experiment = EXPERIMENTS[part["table"].iloc[0]]
+    runs = archive.runs_of(experiment)
     cells = {(row.batch_size, row.solver, row.p, row.quantity): row for row in part.itertuples()}
     quantities = list(dict.fromkeys(part["quantity"]))
     rest = [name for name in quantities if name in DERIVED or name == "time_s"]
@@ -143,11 +147,22 @@ def table_page(part: pd.DataFrame, experiment: Experiment, runs: pd.DataFrame, s
     ours = counted(part[part["solver"].isin(OURS)])
     mean, most = chance(ours)
     total = {"match": (ours["verdict"] == "match").sum(), "numbers": len(ours), "chance": mean, "chance_95": most}
-    return render("paper_table.md", title=name_of(part), name=table_name(experiment.table), part=part, shown=shown,
-                  bounds=tables.bounds(runs), cells=cells, main=main, rest=rest, total=total,
+    return render("paper_table.md", title=name_of(part), name=table_name(experiment.table), part=part,
+                  shown=_shown(experiment), bounds=tables.bounds(runs), cells=cells, main=main, rest=rest, total=total,
                   kinds={name.split("_")[0] for name in quantities}, tolerances=tolerance_table(quantities),
                   experiment=experiment.name, curve=_curve(experiment.table),
                   behind=_behind(part, experiment, runs))  # fmt: skip
+
+
+def _shown(experiment: Experiment) -> list[str]:
+    """Links to the notebooks and figures of an experiment."""
+    shown = [f"{{doc}}`/notebooks/{name}`" for name in notebooks.OF_EXPERIMENTS]
+    if experiment.name != notebooks.EXAMPLE:
+        instances = sorted(notebooks.INSTANCES.glob(f"*-{experiment.name}.ipynb"))
+        shown = [f"{{doc}}`/notebooks/instances/{path.stem}`" for path in instances]
+    if any(name.startswith(f"{experiment.name}-") for name in figure_names()):
+        shown.append(f"[Its figures](#figures-{experiment.name})")
+    return shown
 
 
 def _behind(part: pd.DataFrame, experiment: Experiment, runs: pd.DataFrame) -> dict[Any, tuple[str, str, pd.DataFrame]]:

@@ -11,12 +11,10 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import nbformat
-import pandas as pd
 
 import cdfsg
 from cdfsg import checksums
 from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
-from cdfsg.paper import archive
 from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.report import notebooks, pages, summaries
 from cdfsg.paper.report.figures import VERDICT_COLOURS
@@ -92,8 +90,8 @@ def write_sources(source: Path) -> None:
         "reference": pages.render("reference.md", modules=modules),
         "notebooks": _write_notebooks(source),
     }
-    for table, name in pages.table_pages(judged).items():
-        texts[name] = _table_page(judged[judged["table"] == table])
+    texts |= {name: pages.table_page(judged[judged["table"] == table])
+              for table, name in pages.table_pages(judged).items()}  # fmt: skip
     for name, text in texts.items():
         write_atomically(source / f"{name}.md", f"{text}\n")
 
@@ -110,18 +108,6 @@ def _mathjax() -> Path:
         return Path(str(distribution(_MATHJAX).locate_file(f"{_MATHJAX}/static/mathjax/tex-svg-full.js")))
     except PackageNotFoundError as error:
         raise FileNotFoundError(f"{_MATHJAX} is not installed; make setup, or pip install 'cdfsg[report]'") from error
-
-
-def _table_page(part: pd.DataFrame) -> str:
-    experiment = EXPERIMENTS[part["table"].iloc[0]]
-    if experiment.name == notebooks.EXAMPLE:
-        shown = [f"{{doc}}`/notebooks/{name}`" for name in notebooks.OF_EXPERIMENTS]
-    else:
-        instances = sorted(notebooks.INSTANCES.glob(f"*-{experiment.name}.ipynb"))
-        shown = [f"{{doc}}`/notebooks/instances/{path.stem}`" for path in instances]
-    if any(name.startswith(f"{experiment.name}-") for name in pages.figure_names()):
-        shown.append(f"[Its figures](#figures-{experiment.name})")
-    return pages.table_page(part, experiment, archive.runs_of(experiment), shown)
 
 
 def _write_notebooks(source: Path) -> str:
