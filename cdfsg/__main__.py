@@ -49,28 +49,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m cdfsg", description="Replication suite for CDFSG.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name, (action, purpose, beforehand) in _COMMANDS.items():
+    for name, (_, purpose, beforehand, *takes) in _COMMANDS.items():
         about = f"{purpose}: {beforehand}".removesuffix(": ")
         command = commands.add_parser(name, help=purpose, description=about.replace("%", "%%"))
-        command.set_defaults(action=action)
-        for option, users, details in _OPTIONS:
-            if name in users.split():
-                command.add_argument(option, **details)
+        for option, details in (_OPTIONS[key] for key in takes):
+            command.add_argument(option, **details)
     arguments = parser.parse_args(argv)
+    action, _, beforehand, *takes = _COMMANDS[arguments.command]
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for letters that the terminal has not
     try:
         _anchor_folders()
-        if arguments.command in _FILTERED.split():
+        if "only" in takes:
             arguments.experiments = chosen(arguments.only)
-        alone = arguments.command in _WRITERS.split()
+        alone = arguments.command in _WRITERS
         with lock(RUNS.parent / "lock", f"cdfsg {arguments.command}") if alone else nullcontext():
             if alone:
                 caches = (RUNS, KEPT, QUICK, QUICK / "records", download.data_dir())
                 sweep(*caches, RECORDS, FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT)
-            if beforehand := _COMMANDS[arguments.command][-1]:
+            if beforehand:
                 say(f"{arguments.command}, on two cores: {beforehand}")
-            arguments.action(arguments)
+            action(arguments)
     except (ValueError, OSError, DownloadError, Busy) as error:
         say(str(error))
         return 1
@@ -108,11 +107,10 @@ def chosen(only: str) -> list[Experiment]:
         raise ValueError(f"--only {only}: expected {expected}")
     if (number := pairs.get("table", "")).isdecimal() and 1 <= int(number) <= len(TABLES):
         pairs["table"] = TABLES[int(number) - 1]
-    kept = [e for e in EXPERIMENTS.values() if all(getattr(e, key) == value for key, value in pairs.items())]
+    known = EXPERIMENTS.values()
+    kept = [e for e in known if all(getattr(e, key) == value for key, value in pairs.items())]
     if not kept:
-        there = (
-            f"table={TABLES.index(e.table) + 1} is dataset={e.dataset},merit={e.merit}" for e in EXPERIMENTS.values()
-        )
+        there = (f"table={TABLES.index(e.table) + 1} is dataset={e.dataset},merit={e.merit}" for e in known)
         raise ValueError(f"--only {only} keeps no experiment; there are: {'; '.join(there)}")
     return kept
 
@@ -129,8 +127,7 @@ def _run(arguments: argparse.Namespace) -> None:
         say(f"{table_name(experiment.table)}, {experiment.name} ({number} of {len(kept)})")
         if arguments.published:
             print(f"{archive.unpack(experiment, RUNS)} published jobs taken over", file=sys.stderr)
-        with distribute.cluster(arguments.dask, arguments.jobs) as workers:
-            count = _run_one(experiment, workers)
+        count = _run_one(experiment, arguments)
         print(f"{experiment.name}: {count} records in {archive.folder_of(experiment)}")
     if not arguments.only:
         cost.publish(RECORDS)
@@ -148,8 +145,9 @@ def _on_the_papers_data(experiments: Sequence[Experiment]) -> list[Experiment]:
     return kept
 
 
-def _run_one(experiment: Experiment, workers: distribute.Workers) -> int:
-    parts = run_experiment(experiment, RUNS, workers)
+def _run_one(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    with distribute.cluster(arguments.dask, arguments.jobs) as workers:
+        parts = run_experiment(experiment, RUNS, workers)
     archive.publish(experiment, parts)
     exact.update(archive.folder_of(experiment) / "exact.csv", experiment.dataset, experiment.ps)
     return len(parts[""])
@@ -178,10 +176,9 @@ def _status(arguments: argparse.Namespace) -> None:
 def _verdict(_: argparse.Namespace) -> None:
     table, asserted = verdicts.write(), claims.write()
     summaries.write(table, asserted)
-    for experiment in EXPERIMENTS.values():
+    for experiment in archive.published():
         part = table[table["table"] == experiment.table]
-        if len(part):
-            print(summaries.summary(experiment, part, archive.runs_of(experiment)))
+        print(summaries.summary(experiment, part, archive.runs_of(experiment)))
     print(asserted[["claim", "verdict"]].to_string(index=False))
     print(f"Every number: {RECORDS / 'verdicts.csv'}; every claim: {RECORDS / 'claims.csv'}")
 
@@ -227,53 +224,50 @@ def _reproduce(arguments: argparse.Namespace) -> None:
 
 def _quick(arguments: argparse.Namespace) -> None:
     experiment = experiments.QUICK
-    with distribute.cluster(arguments.dask, arguments.jobs) as workers:
-        _run_one(experiment, workers)
+    _run_one(experiment, arguments)
     parameters = {"dataset": experiment.dataset, "merit": experiment.merit, "profile": "quick"}
     names = notebooks.of_experiment(experiment)
     _execute([(name, parameters, QUICK / f"{name}.ipynb") for name in names], arguments.jobs)
     print(f"Done. Look at the notebooks and figures in {QUICK}.")
 
 
-def _theory(arguments: argparse.Namespace) -> None:
-    statements.report(arguments.jobs, arguments.write, arguments.only)
-
-
 _GO_ON = "the same command goes on from here"
-_FILTERED = "run status notebooks reproduce"
-_WRITERS = "run multiverse verdict notebooks report reproduce quick"
+_WRITERS = ("run", "multiverse", "verdict", "notebooks", "report", "reproduce", "quick")
 """Commands that exclude each other."""
-_OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("--only", _FILTERED, {"default": "", "metavar": "KEY=VALUE,...",
-                           "help": "experiments to keep, by table, dataset or merit"}),
-    ("--only", "theory", {"nargs": "+", "default": (), "metavar": "LABEL",
+_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "only": ("--only", {"default": "", "metavar": "KEY=VALUE,...",
+                        "help": "experiments to keep, by table, dataset or merit"}),
+    "labels": ("--only", {"nargs": "+", "default": (), "metavar": "LABEL",
                           "help": "statements to check, by their labels, in quotes"}),
-    ("--jobs", "run theory notebooks reproduce multiverse quick",
-     {"type": _jobs, "default": cpu_count(), "help": "processes, at least 1 (default: the available cores)"}),
-    ("--write", "theory", {"action": "store_true",
-                           "help": "write data/paper/statements.csv and errata.toml from the code"}),
-    ("--dask", "run reproduce multiverse quick",
-     {"metavar": "ADDRESS", "help": "scheduler of a Dask cluster whose workers do the runs"}),
-    ("--published", "run reproduce",
-     {"action": "store_true", "help": "take over published runs of this code and data, times included"}),
-)  # fmt: skip
-"""Options, with the commands that have them."""
+    "jobs": ("--jobs", {"type": _jobs, "default": cpu_count(),
+                        "help": "processes, at least 1 (default: the available cores)"}),
+    "write": ("--write", {"action": "store_true",
+                          "help": "write data/paper/statements.csv and errata.toml from the code"}),
+    "dask": ("--dask", {"metavar": "ADDRESS", "help": "scheduler of a Dask cluster whose workers do the runs"}),
+    "published": ("--published", {"action": "store_true",
+                                  "help": "take over published runs of this code and data, times included"}),
+}  # fmt: skip
 _RECORDS = f"records go to {RECORDS}, and {RUNS} keeps what is done if you stop it"
 _SHOWN = f"notebooks go to {NOTEBOOKS}, pictures to {FIGURES}"
-_COMMANDS = {
+_COMMANDS: dict[str, tuple[Any, ...]] = {
     "data": (_data, "download and check the data sets",
              "a minute or two; 60 MB go to data/raw, or CDFSG_DATA_DIR, and 141 MB made of them"),
-    "run": (_run, "run what is missing of the experiments", f"up to 15 minutes; {_RECORDS}"),
-    "status": (_status, "say what is done", ""),
+    "run": (_run, "run what is missing of the experiments", f"up to 15 minutes; {_RECORDS}",
+            "only", "jobs", "dask", "published"),
+    "status": (_status, "say what is done", "", "only"),
     "verdict": (_verdict, "judge the records against the paper", f"half a minute; tables go to {RECORDS}"),
-    "theory": (_theory, "check the paper's statements", "half a minute; nothing is written but with --write"),
-    "notebooks": (_notebooks, "execute the notebooks", f"five minutes; {_SHOWN}"),
+    "theory": (lambda given: statements.report(given.jobs, given.write, given.only), "check the paper's statements",
+               "half a minute; nothing is written but with --write", "labels", "jobs", "write"),
+    "notebooks": (_notebooks, "execute the notebooks", f"five minutes; {_SHOWN}", "only", "jobs"),
     "report": (_report, "build the report, a site", "half a minute; it goes to build/report"),
-    "reproduce": (_reproduce, "run, verdict and notebooks", f"up to 18 minutes; {_RECORDS}; {_SHOWN}"),
-    "multiverse": (_multiverse, "score every protocol that the paper leaves open", f"75 minutes; {_RECORDS}"),
-    "quick": (_quick, "the same pipeline on a small real data set", f"half a minute; all of it goes to {QUICK}"),
+    "reproduce": (_reproduce, "run, verdict and notebooks", f"up to 18 minutes; {_RECORDS}; {_SHOWN}",
+                  "only", "jobs", "dask", "published"),
+    "multiverse": (_multiverse, "score every protocol that the paper leaves open", f"75 minutes; {_RECORDS}",
+                   "jobs", "dask"),
+    "quick": (_quick, "the same pipeline on a small real data set", f"half a minute; all of it goes to {QUICK}",
+              "jobs", "dask"),
 }  # fmt: skip
-"""What a command does, and how long it takes on two cores and where its results go."""
+"""What a command does, how long it takes on two cores and where its results go, and its options."""
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, processes.stop)

@@ -9,6 +9,9 @@ from cdfsg.paper import protocols as choices
 from cdfsg.paper.protocols import ADOPTED, BETA, ENTRIES, OTHERS, OURS, Protocol, Seeds, Setting, entry_of
 from cdfsg.solvers import SOLVERS
 
+Place = tuple[int, int, str]
+"""Batch size, p and solver of a row of a table."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -50,12 +53,12 @@ class Job:
 class Plan:
     """What the tuning runs decide.
 
-    `selected` are settings by (batch size, p, solver), without those where no point of the grid was eligible; `near`
+    `selected` are settings by place, without those where no point of the grid was eligible; `near`
     are the points of the grid near a printed row, whose ten runs are wanted too.
     """
 
-    selected: Mapping[tuple[int, int, str], Setting] = field(default_factory=dict)
-    near: Mapping[tuple[int, int, str], tuple[Setting, ...]] = field(default_factory=dict)
+    selected: Mapping[Place, Setting] = field(default_factory=dict)
+    near: Mapping[Place, tuple[Setting, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ class Experiment:
             for job in self._jobs(stage, place, plan or Plan())
         ]  # fmt: skip
 
-    def _jobs(self, stage: Stage, place: tuple[int, int, str], plan: Plan) -> Iterator[Job]:
+    def _jobs(self, stage: Stage, place: Place, plan: Plan) -> Iterator[Job]:
         batch_size, p, solver = place
         if (
             (stage.panel and batch_size != self.trace_batch_size)

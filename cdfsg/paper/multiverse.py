@@ -17,12 +17,12 @@ from cdfsg.files import say
 from cdfsg.paper import protocols as choices
 from cdfsg.paper.compute import key_of
 from cdfsg.paper.distribute import Workers
-from cdfsg.paper.experiments import Experiment, Stage
+from cdfsg.paper.experiments import Experiment, Place, Stage
 from cdfsg.paper.protocols import FIRST, MU, OURS, Protocol, Setting
 from cdfsg.paper.results import multiverse as scoring
 from cdfsg.paper.results.reported import printed_rows
 from cdfsg.paper.run import run_experiment, run_jobs
-from cdfsg.paper.select import ROW, RULES, select, settings_of, summarise
+from cdfsg.paper.select import ROW, RULES, select, stands, summarise
 from cdfsg.solvers.engine import MINIBATCHES
 
 SCREENING_SEEDS = choices.TUNING_SEEDS[:2]
@@ -136,16 +136,9 @@ def confirm(
     return pd.concat(parts)
 
 
-def at_points(experiment: Experiment, runs: pd.DataFrame, selected: Mapping[Any, Setting]) -> pd.DataFrame:
+def at_points(experiment: Experiment, runs: pd.DataFrame, selected: Mapping[Place, Setting]) -> pd.DataFrame:
     """Means of the runs at the selected point of every place; NaN where none is selected or a run diverged."""
-    cells: dict[Any, Any] = {
-        (int(cell.batch_size), int(cell.p), str(cell.solver), settings_of(cell)): cell
-        for cell in summarise(runs).itertuples()
-    }
-    return pd.DataFrame(
-        {
-            **dict(zip(ROW, place, strict=True)),
-            **{name: getattr(cells.get((*place, selected.get(place))), name, np.nan) for name in scoring.NUMBERS},
-        }
-        for place in product(experiment.batch_sizes, experiment.ps, OURS)
-    )
+    cells = summarise(runs)
+    places = pd.MultiIndex.from_product([experiment.batch_sizes, experiment.ps, OURS], names=ROW)
+    at = cells[stands(cells, selected)].set_index(ROW)
+    return at[list(scoring.NUMBERS)].reindex(places).reset_index()

@@ -1,13 +1,13 @@
 """Summaries of the runs of a grid cell, the selection rule, and which points of the grid are near the paper."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 
 from cdfsg.linalg import Array
-from cdfsg.paper.experiments import Experiment, Plan
-from cdfsg.paper.protocols import ADOPTED, ELIGIBLE_FEA, OURS, headline_variant
+from cdfsg.paper.experiments import Experiment, Place, Plan
+from cdfsg.paper.protocols import ADOPTED, ELIGIBLE_FEA, OURS, Setting, headline_variant
 from cdfsg.paper.records import SAME_RUN, SETTINGS
 from cdfsg.paper.results.reported import distances, printed_rows
 
@@ -50,7 +50,7 @@ Solvers of another constraint have no Fea: for them the quality decides alone.  
 """
 
 
-def select(runs: pd.DataFrame, rule: str = ADOPTED.rule) -> dict[tuple[int, int, str], tuple[float, ...]]:
+def select(runs: pd.DataFrame, rule: str = ADOPTED.rule) -> dict[Place, Setting]:
     """Settings of each (batch size, p, solver) that a rule selects by the mean of the tuning runs.
 
     Cells with a diverged run or with Fea > 1 in any run are out; a key is missing where no cell is left.  Where one
@@ -101,14 +101,13 @@ def rows_at(table: pd.DataFrame, place: Iterable[object]) -> pd.DataFrame:
     return table[(table[ROW] == list(place)).all(axis=1)]
 
 
-def stands(experiment: Experiment, cells: pd.DataFrame, runs: pd.DataFrame) -> Array:
-    """Whether each cell is at given settings, or the one of its grid that the protocol's rule takes from the runs."""
-    chosen = select(runs, experiment.protocol.rule)
+def stands(cells: pd.DataFrame, selected: Mapping[Place, Setting]) -> Array:
+    """Whether each cell is at given settings, or the selected one of its grid."""
     points = zip(cells["variant"], cells[ROW].itertuples(index=False, name=None), cells.itertuples(), strict=True)
-    return np.array([name != "grid" or chosen.get(at) == settings_of(cell) for name, at, cell in points], dtype=bool)
+    return np.array([name != "grid" or selected.get(at) == settings_of(cell) for name, at, cell in points], dtype=bool)
 
 
-def settings_of(cell: object) -> tuple[float, ...]:
+def settings_of(cell: object) -> Setting:
     """The settings of a cell (a row with the columns `SETTINGS`), without those that its solver does not have."""
     values = (float(getattr(cell, name)) for name in SETTINGS)
     return tuple(value for value in values if not np.isnan(value))

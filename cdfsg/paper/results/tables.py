@@ -28,7 +28,7 @@ def selected(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
 def trade_off(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """Quality and Fea of every grid cell of CDFSG and CDFSG-Ada beside the paper's."""
     cells = grid_cells(runs)
-    cells["selected"] = stands(experiment, cells, runs)
+    cells["selected"] = stands(cells, select(runs, experiment.protocol.rule))
     return _beside_the_paper(experiment, runs, cells[[*ROW, "s1", "s2", "quality", "fea", "n_diverged", "selected"]])
 
 
@@ -43,7 +43,7 @@ def tuned(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """Means of our algorithms at their selected settings, and of the others at given and at tuned ones."""
     cells = summarise(runs[runs["role"] == "reported"])
     shown = cells["variant"].isin(["grid", "tuned"]) | (cells["variant"] == cells["solver"].map(headline_variant))
-    kept = cells[stands(experiment, cells, runs) & shown]
+    kept = cells[stands(cells, select(runs, experiment.protocol.rule)) & shown]
     return kept[[*ROW, "variant", "quality", "fea", "n_diverged"]].reset_index(drop=True)
 
 

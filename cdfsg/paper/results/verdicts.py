@@ -20,7 +20,7 @@ from cdfsg.paper.results.reported import (
     tolerance_of,
     unprinted,
 )
-from cdfsg.paper.select import ROW, grid_cells, plan, rows_at, stands, summarise
+from cdfsg.paper.select import ROW, grid_cells, plan, rows_at, select, stands, summarise
 
 COLUMNS = (
     "table", "dataset", "merit", "batch_size", "p", "solver", "quantity", "reported", "flag", "reproduced", "std",
@@ -159,7 +159,7 @@ def final_cells(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """The cell that stands for each (batch size, p, solver): the selected one, or the fixed setting."""
     cells = summarise(runs[runs["role"] == "reported"])
     cells = cells[cells["variant"] == cells["solver"].map(headline_variant)]
-    return cells[stands(experiment, cells, runs)].reset_index(drop=True)
+    return cells[stands(cells, select(runs, experiment.protocol.rule))].reset_index(drop=True)
 
 
 def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
