@@ -34,14 +34,11 @@ GRID = tuple(product((1 / 2, 1 / 4, 1 / 8), (0.1, 0.01, 0.001, 0.5, 0.05, 0.005)
 LANDING_GRID = tuple(product((0.1, 0.01, 0.001, 0.5, 0.05, 0.005), (0.5, 1.0, 2.0)))
 """(eta, omega) of the tuned Landing: the same budget of 18 points; the authors' two omegas and a half."""
 
-LANDING_PUBLISHED = (0.01, 2.0)
-"""(eta, omega) of Landing as its authors print them."""
-
-RSG_PLUS_PUBLISHED = (0.1, 0.01)
-"""(eta_q, eta_t) of RSG+ as its authors print them."""
-
 RSG_PLUS_GRID = tuple(product((0.5, 0.1, 0.05, 0.01, 0.005, 0.001), (0.1, 0.01, 0.001)))
 """(eta_q, eta_t) of the tuned RSG+: the same budget of 18 points around the published ones."""
+
+LANDING_PUBLISHED, RSG_PLUS_PUBLISHED = (0.01, 2.0), (0.1, 0.01)
+"""(eta, omega) of Landing and (eta_q, eta_t) of RSG+ as their authors print them."""
 
 Setting = tuple[float, ...]
 """A value of each of a solver's hyper-parameters."""

@@ -81,11 +81,10 @@ def plan(experiment: Experiment, runs: pd.DataFrame) -> Plan:
     """What the tuning runs among `runs` decide: the selections, and the points near a printed row."""
     tuning = runs[runs["role"] == "tuning"]
     cells, near = summarise(tuning), {}
-    if experiment.table:
-        for place, row in printed_rows([experiment.table], OURS).groupby(ROW):
-            mine = rows_at(cells, place)
-            close = mine[distances(mine[[experiment.measure, "fea", "fea_post"]].to_numpy(), row) <= NEAR]
-            near[place] = tuple(settings_of(cell) for cell in close.itertuples())
+    for place, row in printed_rows([experiment.table], OURS).groupby(ROW):
+        mine = rows_at(cells, place)
+        close = mine[distances(mine[[experiment.measure, "fea", "fea_post"]].to_numpy(), row) <= NEAR]
+        near[place] = tuple(settings_of(cell) for cell in close.itertuples())
     return Plan(select(tuning, experiment.protocol.rule), near)
 
 

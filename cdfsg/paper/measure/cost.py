@@ -57,13 +57,8 @@ def evaluate(formula: str, m: int, n: int, batch_size: int, p: int) -> int:
     >>> evaluate("4 m l p^2 + p^3", m=2, n=100, batch_size=20, p=10)
     17000
     """
-    sizes = {"m": m, "(m-1)": m - 1, "n": n, "l": batch_size, "p": p}
-
-    def value(factor: str) -> int:
-        name, _, power = factor.partition("^")
-        return (sizes[name] if name in sizes else int(name)) ** int(power or 1)
-
-    return sum(math.prod(map(value, term.split())) for term in formula.split(" + "))
+    terms = [" * ".join(term.split()) for term in formula.replace("^", "**").split(" + ")]
+    return int(eval(" + ".join(terms), {"m": m, "n": n, "l": batch_size, "p": p}))
 
 
 def load_printed_cost() -> pd.DataFrame:

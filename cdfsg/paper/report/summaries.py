@@ -101,13 +101,12 @@ def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> N
     """Raise AssertionError unless the records are complete and sound."""
     final = runs[(runs["role"] == "reported") & (runs["status"] == "done")]
     lowest, worst = (final["fval_orth"] - final["bound"]).min(), final["fea_orth"].max()
-    printed = len(load_table(experiment.table)) if experiment.table else len(judged)
     conditions = {
         "no reported run ended": len(final) > 0,
         "a PCC lies outside [0, 1]": final["pcc"].dropna().between(0, 1 + 1e-9).all(),
         f"a feasible point lies {-lowest:.1e} below the bound of Fval": not lowest < -1e-6,
         f"exact post-processing leaves a feasibility violation of {worst:.1e}": worst < 1e-8,
-        "not every printed number has a verdict": len(judged) == printed,
+        "not every printed number has a verdict": len(judged) == len(load_table(experiment.table)),
         "a verdict is not one of the known words": judged["verdict"].isin(VERDICTS).all(),
     }
     for words, holds in conditions.items():

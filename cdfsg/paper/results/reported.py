@@ -84,11 +84,11 @@ UNPRINTED = "not in the paper"
 
 
 def load_table(table: str) -> pd.DataFrame:
-    """Cells of one of the paper's tables; `reported` is NaN where it prints a dash."""
+    """Cells of one of the paper's tables, none of ""; `reported` is NaN where it prints a dash."""
     cells = checksums.read_csv(PAPER / "tables.csv", keep_default_na=False, na_values={"value": [""]})
     known = cells["table"].unique()
     cells = cells[cells["table"] == table].rename(columns={"value": "reported"})
-    if cells.empty:
+    if cells.empty and table:
         raise ValueError(
             f"the paper has no table {table!r}; known tables in {PAPER / 'tables.csv'}: {', '.join(known)}"
         )
@@ -109,20 +109,19 @@ def printed_rows(tables: Iterable[str], solvers: Sequence[str]) -> pd.DataFrame:
     Columns: table, dataset, batch_size, p, solver, measure ("pcc" or "fval"), and `INDEPENDENT` with and without
     ``_tolerance``.
     """
-    rows = []
+    rows, places = [], ["table", "dataset", "batch_size", "p", "solver"]
     for table in tables:
         cells = load_table(table)
-        of_solvers = cells[cells["solver"].isin(solvers)]
-        for (batch_size, p, solver), part in of_solvers.groupby(["batch_size", "p", "solver"], sort=False):
+        for place, part in cells[cells["solver"].isin(solvers)].groupby(places, sort=False):
             values = part.set_index("quantity")["reported"]
             measure = "pcc" if "pcc" in values else "fval"
-            row = {"table": table, "dataset": part["dataset"].iloc[0], "batch_size": batch_size, "p": p,
-                   "solver": solver, "measure": measure}  # fmt: skip
-            for name, quantity in {"accuracy": measure, "fea": "fea", "fea_post": "fea_post"}.items():
+            row = dict(zip(places, place, strict=True)) | {"measure": measure}
+            for name, quantity in zip(INDEPENDENT, (measure, "fea", "fea_post"), strict=True):
                 row[name] = values[quantity]
                 row[f"{name}_tolerance"] = tolerance_of(quantity).around(values[quantity])
             rows.append(row)
-    return pd.DataFrame(rows)
+    numbers = [column for name in INDEPENDENT for column in (name, f"{name}_tolerance")]
+    return pd.DataFrame(rows, columns=[*places, "measure", *numbers])
 
 
 def gaps(values: Array, rows: pd.DataFrame) -> Array:

@@ -66,8 +66,6 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame
     spread = table["seconds_std"] / table["seconds"] / np.sqrt(table["runs"])
     reach = 1.96 * np.sqrt(spread**2 + _of_cdfsg(table.assign(spread=spread), "spread") ** 2)
     table["low"], table["high"] = table["ratio"] * (1 - reach), table["ratio"] * (1 + reach)
-    if not experiment.table:
-        return table.assign(reported_seconds=np.nan, reported_ratio=np.nan)
     cells = load_table(experiment.table)
     target = cells[cells["quantity"] == "time_s"].set_index(ROW)["reported"].rename("reported_seconds")
     table = table.join(target, on=ROW)
@@ -76,11 +74,10 @@ def solver_times(experiment: Experiment, runs: pd.DataFrame, exact: pd.DataFrame
 
 
 def printed_ends(experiment: Experiment) -> pd.DataFrame:
-    """What the paper prints at the batch size of its panels, a column per quantity, by p and solver."""
-    if not experiment.table:
-        return pd.DataFrame(columns=["p", "solver", experiment.measure, "fea"])
+    """The measure and Fea that the paper prints at the batch size of its panels, by p and solver."""
     cells = load_table(experiment.table).query(f"batch_size == {experiment.trace_batch_size}")
-    return cells.pivot(index=["p", "solver"], columns="quantity", values="reported").reset_index()
+    ends = cells.pivot(index=["p", "solver"], columns="quantity", values="reported").reset_index()
+    return ends.reindex(columns=["p", "solver", experiment.measure, "fea"])
 
 
 def beta_medians(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
@@ -112,10 +109,9 @@ def unbounded_below(experiment: Experiment) -> float:
 
 def _beside_the_paper(experiment: Experiment, runs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Add the printed ``reported_quality`` (Fval as a share of its bound) and ``reported_fea``."""
-    if not experiment.table:
-        return table.assign(reported_quality=np.nan, reported_fea=np.nan)
     target = load_table(experiment.table).pivot(index=ROW, columns="quantity", values="reported")
-    found = table.join(target[[experiment.measure, "fea"]].add_prefix("reported_"), on=ROW)
+    printed = target.reindex(columns=[experiment.measure, "fea"])
+    found = table.join(printed.add_prefix("reported_"), on=ROW)
     scale = found["p"].map(runs.groupby("p")["bound"].first()) if experiment.measure == "fval" else 1.0
     found["reported_quality"] = found[f"reported_{experiment.measure}"] / scale
     return found.drop(columns=f"reported_{experiment.measure}", errors="ignore")

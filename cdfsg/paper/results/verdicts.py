@@ -171,8 +171,6 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     the printed rows of the same p that the cells of this place attain: what any row would have had.
     """
     columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable", "by_chance"]
-    if not experiment.table:
-        return pd.DataFrame(columns=columns)
     cells, rows, printed = grid_cells(runs), [], printed_rows([experiment.table], OURS)
     names = [experiment.measure, "fea", "fea_post"]
     for place, row in printed.groupby(ROW):
