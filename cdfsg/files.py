@@ -57,7 +57,12 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             if path.read_bytes() == data:
                 return
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = _temporary(path)
+        while True:
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=_TEMPORARY)
+            try_lock(handle)
+            if os.fstat(handle).st_nlink:
+                break
+            os.close(handle)  # swept away before it was locked
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
             stream.flush()
@@ -87,16 +92,6 @@ def explain(error: OSError, path: Path) -> OSError:
     elif error.errno == errno.EISDIR:
         remedy = "; a folder is where a file is to be written: move it away"
     return OSError(error.errno, f"{error.strerror}: '{path}'{remedy}")
-
-
-def _temporary(path: Path) -> tuple[int, str]:
-    """A new locked file beside `path`, open for writing."""
-    while True:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=_TEMPORARY)
-        try_lock(handle)
-        if os.fstat(handle).st_nlink:
-            return handle, name
-        os.close(handle)  # swept away before it was locked
 
 
 def try_lock(handle: int) -> bool | None:

@@ -73,10 +73,10 @@ def test_a_file_is_replaced_once_it_is_closed_and_what_a_killed_writer_left_is_s
         write_atomically(tmp_path / "x", content)
     assert os.listdir(tmp_path) == ["x"] and (tmp_path / "x").read_text() == "new"
     (tmp_path / "x123.cdfsg.tmp").write_text("ne")
-    handle, living = files._temporary(tmp_path / "y")
-    assert try_lock(os.open(living, os.O_RDWR)) is False
+    handle = os.open(tmp_path / "y123.cdfsg.tmp", os.O_RDWR | os.O_CREAT)
+    assert try_lock(handle) and try_lock(os.open(tmp_path / "y123.cdfsg.tmp", os.O_RDWR)) is False
     files.sweep(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == ["x", os.path.basename(living)]
+    assert sorted(os.listdir(tmp_path)) == ["x", "y123.cdfsg.tmp"]
     os.close(handle)
 
 

@@ -177,13 +177,13 @@ def evaluate(job: Job, solver: Solver, X: Array, tracker: Array | None = None) -
     PCC is that of the centred data also where the solver saw them raw; Fea and Fval are those of its own problem.
     """
     merit, pairs = make_merit(job.merit, job.protocol.mu), job.protocol.pair_weight(job.merit)
-    K, ended = _moments(job, X), tracker is not None
+    K = _moments(job, X)
     fea, m = metrics.feasibility(K), len(K)
     finite = np.isfinite(fea) & ((fea <= DIVERGED_FEA) | (not solver.joint_constraint))
     K[:, :, ~finite] = np.nan
     columns: dict[str, Array] = {"status": np.where(finite, "done", "diverged")}
     factors = {"": np.broadcast_to(np.eye(job.p), metrics.constraint(K).shape)}
-    if ended and solver.joint_constraint:
+    if tracker is not None and solver.joint_constraint:
         factors["_post"] = metrics.orthogonalise(tracker)[0]
         factors["_orth"] = metrics.orthogonalise(metrics.constraint(K))[0]
     for suffix, factor in factors.items():
@@ -191,7 +191,7 @@ def evaluate(job: Job, solver: Solver, X: Array, tracker: Array | None = None) -
         columns["fval" + suffix] = pairs * metrics.objective(form, merit)
         if solver.joint_constraint:
             columns["fea" + suffix] = metrics.feasibility(form)
-            if ended and suffix != "_orth":  # there both are rounding
+            if tracker is not None and suffix != "_orth":  # there both are rounding
                 columns["fea_spectral" + suffix] = metrics.spectral_feasibility(form)
     if m == 2:
         attainable = eigenvalues_of(job.dataset)[: job.p].sum()  # the denominator of PCC
@@ -199,7 +199,7 @@ def evaluate(job: Job, solver: Solver, X: Array, tracker: Array | None = None) -
         centred[:, :, ~finite] = np.nan
         for suffix, factor in factors.items():
             columns["pcc" + suffix] = metrics.tcc(metrics.congruence(centred, factor)) / attainable
-        if ended:
+        if tracker is not None:
             columns["pcc_paired"] = metrics.paired_correlations(centred) / attainable
     bound = pairs * metrics.objective_bound(eigenvalues_of(job.dataset, job.protocol.centred), job.p, m, merit)
     classical = m == 2 and merit.name == "identity"

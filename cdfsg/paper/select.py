@@ -35,14 +35,23 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def _less_fea(cells: pd.DataFrame) -> pd.Series:
+    return cells["quality"] - cells["fea"].fillna(0)
+
+
+def _least_fea_near_the_best(cells: pd.DataFrame) -> pd.Series:
+    near = cells["quality"] >= 0.95 * cells.groupby(ROW)["quality"].transform("max")
+    return -cells["fea"].fillna(0) - 100.0 * ~near
+
+
 RULES: dict[str, tuple[Callable[[pd.DataFrame], pd.Series], list[str]]] = {
-    "quality - fea": (lambda cells: cells["quality"] - cells["fea"].fillna(0), ROW),
+    "quality - fea": (_less_fea, ROW),
     "quality": (lambda cells: cells["quality"], ROW),
     "quality - fea_post": (lambda cells: cells["quality"] - cells["fea_post"].fillna(0), ROW),
     "lowest fval": (lambda cells: -cells["fval"].fillna(-cells["quality"]), ROW),
-    "lowest fea near the best quality": (lambda cells: _near_best(cells) - cells["fea"].fillna(0), ROW),
-    "one point per p": (lambda cells: cells["quality"] - cells["fea"].fillna(0), ["p", "solver"]),
-    "one point per table": (lambda cells: cells["quality"] - cells["fea"].fillna(0), ["solver"]),
+    "lowest fea near the best quality": (_least_fea_near_the_best, ROW),
+    "one point per p": (_less_fea, ["p", "solver"]),
+    "one point per table": (_less_fea, ["solver"]),
 }
 """Rules for the step sizes: what is maximised over the grid, and over which places together.
 
@@ -69,12 +78,6 @@ def select(runs: pd.DataFrame, rule: str = ADOPTED.rule) -> dict[Place, Setting]
     for place, group in cells.dropna(subset=["score"]).groupby(ROW):
         chosen[int(place[0]), int(place[1]), str(place[2])] = settings_of(group.loc[group["score"].idxmax()])
     return chosen
-
-
-def _near_best(cells: pd.DataFrame) -> pd.Series:
-    """0 where the quality is within 5 % of the best of its place, and far below elsewhere."""
-    best = cells.groupby(ROW)["quality"].transform("max")
-    return pd.Series(np.where(cells["quality"] >= 0.95 * best, 0.0, -100.0), index=cells.index)
 
 
 def plan(experiment: Experiment, runs: pd.DataFrame) -> Plan:

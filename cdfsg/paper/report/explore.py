@@ -53,7 +53,7 @@ def job_of(
     return Job(dataset, merit, batch_size, p, solver, "reported", "", ((1, 1),), (tuple(given.values()),), protocol)
 
 
-def trace(*names: str, start: float = 1.0, points: int = 60, **choices: Any) -> pd.DataFrame:
+def trace(*names: Any, start: float = 1.0, points: int = 60, **choices: Any) -> pd.DataFrame:
     """The run of `job_of` on two views in double precision, on the full data at `points` of its last pass.
 
     `start` is a factor of the orthonormal initial point.  Eigenvalues are ``exact_k`` of X'MX, and ``Y_k`` of the

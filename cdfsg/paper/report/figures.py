@@ -84,12 +84,12 @@ def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURE
 
 def compact(svg: str) -> str:
     """Leave out of an SVG file what nobody sees, and round its places to hundredths of a point."""
-    return _LONG.sub(_round, _UNSEEN.sub("", svg)).replace(" \n", " ")
 
+    def rounded(number: re.Match[str]) -> str:
+        value = float(number[0])
+        return (f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}").rstrip("0").rstrip(".")
 
-def _round(number: re.Match[str]) -> str:
-    value = float(number[0])
-    return (f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}").rstrip("0").rstrip(".")
+    return _LONG.sub(rounded, _UNSEEN.sub("", svg)).replace(" \n", " ")
 
 
 def _draw(figure: Figure, kind: str, metadata: dict[str, None], **options: Any) -> bytes:
