@@ -14,24 +14,12 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from typing import Any
 
+import pandas as pd
 from joblib import cpu_count
 
-from cdfsg import processes
+from cdfsg import files, processes
 from cdfsg.datasets import DATASETS, DownloadError, download, load, mediamill, nmnist
-from cdfsg.files import (
-    CACHE_ENVIRONMENT,
-    FIGURES,
-    KEPT,
-    NOTEBOOKS,
-    QUICK,
-    RECORDS,
-    ROOT,
-    RUNS,
-    named_folder,
-    read_if_intact,
-    say,
-    sweep,
-)
+from cdfsg.files import CACHE_ENVIRONMENT, QUICK, RECORDS, ROOT, RUNS, named_folder, read_if_intact, say, sweep
 from cdfsg.lock import Busy, lock
 from cdfsg.paper import archive, distribute, exact, experiments, multiverse
 from cdfsg.paper.compute import key_of, views_of
@@ -65,8 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         alone = arguments.command in _WRITERS
         with lock(RUNS.parent / "lock", f"cdfsg {arguments.command}") if alone else nullcontext():
             if alone:
-                caches = (RUNS, KEPT, QUICK, QUICK / "records", download.data_dir())
-                sweep(*caches, RECORDS, FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT)
+                caches = (RUNS, files.KEPT, QUICK, QUICK / "records", download.data_dir())
+                sweep(*caches, RECORDS, files.FIGURES, files.NOTEBOOKS, notebooks.INSTANCES, ROOT)
             if beforehand:
                 say(f"{arguments.command}, on two cores: {beforehand}")
             action(arguments)
@@ -156,16 +144,16 @@ def _run_one(experiment: Experiment, arguments: argparse.Namespace) -> int:
 def _status(arguments: argparse.Namespace) -> None:
     for experiment in arguments.experiments:
         print(f"{table_name(experiment.table)}, {experiment.name}")
-        jobs, runs = experiment.jobs(), archive.runs_of(experiment) if archive.exists(experiment) else None
+        jobs, runs = experiment.jobs(), archive.runs_of(experiment) if archive.exists(experiment) else pd.DataFrame()
         try:
             with download.offline():
                 done = sum(read_if_intact(RUNS / f"{key_of(job)}.csv") is not None for job in jobs)
-                wanted = set() if runs is None else {key_of(job) for job in experiment.jobs(plan(experiment, runs))}
+                wanted = {key_of(job) for job in experiment.jobs(plan(experiment, runs))} if len(runs) else set()
         except download.NotHereError as error:
-            print(f"  published records: {0 if runs is None else len(runs)}; whether of these data: {error}")
+            print(f"  published records: {len(runs)}; whether of these data: {error}")
             continue
         print(f"  {done} of {len(jobs)} jobs with given settings are done in {RUNS}")
-        if runs is None:
+        if runs.empty:
             print("  no published records yet; make reproduce")
         else:
             fresh = wanted == set(runs["key"])
@@ -248,7 +236,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
                                   "help": "take over published runs of this code and data, times included"}),
 }  # fmt: skip
 _RECORDS = f"records go to {RECORDS}, and {RUNS} keeps what is done if you stop it"
-_SHOWN = f"notebooks go to {NOTEBOOKS}, pictures to {FIGURES}"
+_SHOWN = f"notebooks go to {files.NOTEBOOKS}, pictures to {files.FIGURES}"
 _COMMANDS: dict[str, tuple[Any, ...]] = {
     "data": (_data, "download and check the data sets",
              "a minute or two; 60 MB go to data/raw, or CDFSG_DATA_DIR, and 141 MB made of them"),

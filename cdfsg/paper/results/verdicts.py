@@ -9,17 +9,7 @@ from cdfsg.files import RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import Experiment
 from cdfsg.paper.protocols import OTHERS, OURS, headline_variant
-from cdfsg.paper.results.reported import (
-    DERIVED,
-    INAPPLICABLE,
-    QUANTITIES,
-    distances,
-    gaps,
-    load_table,
-    printed_rows,
-    tolerance_of,
-    unprinted,
-)
+from cdfsg.paper.results import reported as paper
 from cdfsg.paper.select import ROW, grid_cells, plan, rows_at, select, stands, summarise
 
 COLUMNS = (
@@ -42,11 +32,11 @@ def judge(
 
     An Fval below the `optimum` is an infeasible point's, so that it is neither a match nor better.
     """
-    if flag == INAPPLICABLE:
+    if flag == paper.INAPPLICABLE:
         return "n/a"
-    if flag or not tolerance_of(quantity).comparable:
+    if flag or not paper.tolerance_of(quantity).comparable:
         return "not-comparable"
-    if quantity in DERIVED:
+    if quantity in paper.DERIVED:
         return "derived"
     if np.isnan(reported):
         return "diverged-both" if np.isnan(reproduced) else "diverged-paper"
@@ -54,7 +44,8 @@ def judge(
         return "diverged-ours"
     if quantity == "fval" and reproduced < optimum * (1 + 1e-9):
         return "beyond-the-optimum"
-    if abs(reproduced - reported) <= tolerance_of(quantity).around(reported) + 1e-12:  # the bound itself is inside
+    # The bound itself is inside.
+    if abs(reproduced - reported) <= paper.tolerance_of(quantity).around(reported) + 1e-12:
         return "match"
     if not ours:
         return "higher" if reproduced > reported else "lower"
@@ -91,27 +82,25 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     if not experiment.table:
         return pd.DataFrame(columns=list(COLUMNS))
     _require_runs(experiment, runs)
-    cells = pd.concat([load_table(experiment.table), *(unprinted(experiment.table, solver) for solver in OTHERS)])
+    more = (paper.unprinted(experiment.table, solver) for solver in OTHERS)
+    cells = pd.concat([paper.load_table(experiment.table), *more])
     cells = cells.sort_values("batch_size", kind="stable", ignore_index=True)
-    ours = final_cells(experiment, runs).set_index(ROW)
+    ours, rows = final_cells(experiment, runs).set_index(ROW), []
     optimum = runs.groupby("p")["bound"].first()
-    found = []
-    for cell in cells.itertuples():
-        key = (cell.batch_size, cell.p, cell.solver)
+    for cell in cells.to_dict("records"):
+        key = (cell["batch_size"], cell["p"], cell["solver"])
         row = ours.loc[key] if key in ours.index else {"runs": 0}
-        name = column_of(cell.quantity, experiment)
+        name, quantity, reported = column_of(cell["quantity"], experiment), cell["quantity"], cell["reported"]
         value, std, count = row.get(name, np.nan), row.get(f"{name}_std", np.nan), int(row["runs"])
         reach = stats.t.ppf(0.975, count - 1) * std / np.sqrt(count) if count > 1 else np.nan
-        tolerance = tolerance_of(cell.quantity).around(cell.reported)
-        verdict = judge(
-            cell.reported, value, cell.quantity, cell.flag, ours=cell.solver in OURS, optimum=float(optimum[cell.p])
-        )
-        same = equivalence(cell.reported, value, std, count, tolerance) if verdict in COUNTED else ""
-        found.append((value, std, value - reach, value + reach, count, tolerance, verdict, same))
-    added = pd.DataFrame(
-        found, columns=["reproduced", "std", "low", "high", "runs", "tolerance", "verdict", "equivalence"]
-    )
-    return cells.join(added).assign(provenance=runs["provenance"].iloc[0])[list(COLUMNS)]
+        tolerance, is_ours = paper.tolerance_of(quantity).around(reported), cell["solver"] in OURS
+        verdict = judge(reported, value, quantity, cell["flag"], ours=is_ours, optimum=float(optimum[cell["p"]]))
+        same = equivalence(reported, value, std, count, tolerance) if verdict in COUNTED else ""
+        rows.append(
+            {**cell, "reproduced": value, "std": std, "low": value - reach, "high": value + reach, "runs": count,
+             "tolerance": tolerance, "verdict": verdict, "equivalence": same}
+        )  # fmt: skip
+    return pd.DataFrame(rows).assign(provenance=runs["provenance"].iloc[0])[list(COLUMNS)]
 
 
 def column_of(quantity: str, experiment: Experiment) -> str:
@@ -171,22 +160,23 @@ def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     the printed rows of the same p that the cells of this place attain: what any row would have had.
     """
     columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable", "by_chance"]
-    cells, rows, printed = grid_cells(runs), [], printed_rows([experiment.table], OURS)
+    cells, rows, printed = grid_cells(runs), [], paper.printed_rows([experiment.table], OURS)
     names = [experiment.measure, "fea", "fea_post"]
     for place, row in printed.groupby(ROW):
         candidates = rows_at(cells, place)
         if candidates.empty:
             continue
         values = candidates[names].to_numpy()
-        reach = distances(values, row)
+        reach = paper.distances(values, row)
         best = int(reach.argmin())
-        (apart,) = gaps(values[best], row)
+        (apart,) = paper.gaps(values[best], row)
         farthest = int(np.abs(apart).argmax())
         better = (apart[farthest] > 0) == higher_is_better(names[farthest])
-        others = distances(values[:, None], printed[printed["p"] == place[1]]).min(axis=0) <= 1 + 1e-9
+        others = paper.distances(values[:, None], printed[printed["p"] == place[1]]).min(axis=0) <= 1 + 1e-9
         rows.append(
-            [*place, candidates["s1"].iloc[best], candidates["s2"].iloc[best], reach[best], QUANTITIES[names[farthest]],
-             "better" if better else "worse", bool(reach[best] <= 1 + 1e-9), others.mean()]
+            [*place, candidates["s1"].iloc[best], candidates["s2"].iloc[best], reach[best],
+             paper.QUANTITIES[names[farthest]], "better" if better else "worse", bool(reach[best] <= 1 + 1e-9),
+             others.mean()]
         )  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
 
