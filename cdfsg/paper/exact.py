@@ -13,10 +13,6 @@ from cdfsg.files import Damaged, say
 from cdfsg.merits import Identity
 from cdfsg.paper.compute import NUMERICS, data_key, eigenvalues_of, views_of
 
-COLUMNS = (
-    "dataset", "p", "fval", "fea", "pcc", "seconds_covariance", "seconds_eigen", "seconds", "provenance", "of",
-)  # fmt: skip
-
 
 def solve(dataset: str, ps: Sequence[int]) -> pd.DataFrame:
     """Solve a data set exactly on one core; `of` names the data and code."""
@@ -47,7 +43,7 @@ def data_and_code(dataset: str) -> str:
 
 def update(path: Path, dataset: str, ps: Sequence[int]) -> None:
     """Solve a data set and replace its rows in a file, unless they are of these data and code."""
-    kept = pd.DataFrame(columns=list(COLUMNS))
+    kept = pd.DataFrame(columns=["dataset", "p", "of"])
     try:
         kept = checksums.read_csv(path, "it is made anew")
     except Damaged as error:

@@ -53,8 +53,8 @@ class Job:
 class Plan:
     """What the tuning runs decide.
 
-    `selected` are settings by place, without those where no point of the grid was eligible; `near`
-    are the points of the grid near a printed row, whose ten runs are wanted too.
+    `selected` are settings by place, without those where no point of the grid was eligible; `near` are the points of
+    the grid near a printed row, whose ten runs are wanted too.
     """
 
     selected: Mapping[Place, Setting] = field(default_factory=dict)
@@ -192,9 +192,10 @@ def find(dataset: str, merit: str, profile: str) -> Experiment:
     """Experiment by data set, merit and profile ("full" or "quick"); ValueError lists those that exist."""
     if profile not in ("full", "quick"):
         raise ValueError(f"unknown profile {profile!r}; known profiles: full, quick")
-    known = [QUICK] if profile == "quick" else list(EXPERIMENTS.values())
-    for experiment in known:
-        if (experiment.dataset, experiment.merit) == (dataset, merit):
-            return experiment
-    names = ", ".join(f"dataset={e.dataset} merit={e.merit}" for e in known)
-    raise ValueError(f"no experiment with dataset={dataset!r}, merit={merit!r} in profile {profile}; known: {names}")
+    known = {(e.dataset, e.merit): e for e in ([QUICK] if profile == "quick" else EXPERIMENTS.values())}
+    if (dataset, merit) not in known:
+        names = ", ".join(f"dataset={dataset} merit={merit}" for dataset, merit in known)
+        raise ValueError(
+            f"no experiment with dataset={dataset!r}, merit={merit!r} in profile {profile}; known: {names}"
+        )
+    return known[dataset, merit]

@@ -84,8 +84,7 @@ def _spectrum(block: Array) -> Array:
 def spectra(views: Views, covariance: Array, eigenvalues: Array) -> pd.DataFrame:
     """Spectra per view, over the largest; view 0 has the generalised eigenvalues, over m - 1."""
     joint = eigenvalues[eigenvalues > metrics.SPECTRUM_RTOL] / (views.n_views - 1)
-    blocks = [_spectrum(covariance[view, view]) for view in views.slices]
-    frames = []
+    blocks, frames = (_spectrum(covariance[view, view]) for view in views.slices), []
     for number, line in enumerate([joint, *(block / block[0] for block in blocks)]):
         spaced = np.rint(np.geomspace(1, len(line), THINNED_POINTS)).astype(int)
         index = np.union1d(np.arange(1, min(EXACT_POINTS, len(line)) + 1), spaced)
@@ -131,7 +130,7 @@ def publish(folder: Path = RECORDS, names: Iterable[str] = NAMES) -> None:
     """Write the records of some data sets, and keep those of the others."""
     made, place = {name: tables(name) for name in names}, {name: at for at, name in enumerate(NAMES)}
     for kind, file in FILES.items():
-        path, frames = folder / file, [found[kind] for found in made.values() if len(found[kind])]
+        path, frames = folder / file, [found[kind] for found in made.values()]
         if path.exists() and not set(made) >= set(NAMES):
             old = checksums.read_csv(path)
             frames.insert(0, old[~old["dataset"].isin(made)])
