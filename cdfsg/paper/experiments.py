@@ -22,7 +22,7 @@ class Job:
     batch_size: int
     p: int
     solver: str
-    role: str  # "tuning", "reported", "trace" or "timing"
+    role: str  # "tuning", "reported" or "trace"
     variant: str  # which settings: "grid", "tuned", or the name of given ones; or a treatment
     seeds: tuple[Seeds, ...]  # (data order, initial point) of its runs
     settings: tuple[Setting, ...]  # every run has a lane for each of them

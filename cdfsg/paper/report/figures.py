@@ -134,12 +134,12 @@ def panels(rows: int, columns: int, width: float = 0, height: float = 0, **share
 
 
 def quality_panels(
-    table: pd.DataFrame, ylabel: str, by: str = "p", x: str = "batch_size", sharey: str = "row"
+    table: pd.DataFrame, ylabel: str, by: str = "p", x: str = "batch_size"
 ) -> tuple[Figure, list[tuple[Sequence[Axes], pd.DataFrame]]]:
     """A figure of quality above Fea; for each value of `by` its two panels and its rows."""
-    values = sorted(table[by].unique()) if by == "p" else list(dict.fromkeys(table[by]))
-    figure, axes = panels(2, len(values), sharex=True, sharey=sharey)
-    for column, value in zip(axes.T, values, strict=True):
+    groups = list(table.groupby(by, sort=by == "p"))
+    figure, axes = panels(2, len(groups), sharex=True, sharey="row")
+    for column, (value, _) in zip(axes.T, groups, strict=True):
         column[0].set_title(f"p = {value}" if by == "p" else value)
         column[1].set_yscale("log")
         for axis in column if x == "batch_size" else ():
@@ -148,7 +148,7 @@ def quality_panels(
             samples_axis(column[1])
     axes[0, 0].set_ylabel(ylabel)
     axes[1, 0].set_ylabel("feasibility violation")
-    return figure, [(column, table[table[by] == value]) for column, value in zip(axes.T, values, strict=True)]
+    return figure, [(column, part) for column, (_, part) in zip(axes.T, groups, strict=True)]
 
 
 def lines(

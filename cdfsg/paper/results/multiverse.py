@@ -76,7 +76,7 @@ def variants(numbers: pd.DataFrame, targets: pd.DataFrame) -> tuple[pd.DataFrame
     return pd.DataFrame(rows), np.array(found)
 
 
-def search(table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: str = "table", seed: int = 1) -> Search:
+def search(table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: str = "table") -> Search:
     """Choose a variant with each group of tables left out in turn, and do the same for permuted rows.
 
     Parameters
@@ -97,7 +97,7 @@ def search(table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: 
         chosen = _means(others, misfit).argmin(axis=1)
         return chosen, _means(own, misfit)[np.arange(len(chosen)), chosen]
 
-    rng, (chosen, _) = np.random.default_rng(seed), choose([np.arange(len(rows)) for rows in blocks])
+    rng, (chosen, _) = np.random.default_rng(1), choose([np.arange(len(rows)) for rows in blocks])
     permuted = ([rng.permutation(len(rows)) for rows in blocks] for _ in range(criterion()["permutations"]))
     null = np.array([choose(orders)[1] for orders in permuted])
     return held_out(table, values, targets, left_out, chosen, null)
@@ -201,16 +201,14 @@ def first_of(table: pd.DataFrame) -> int:
     return int(np.flatnonzero(own)[0])
 
 
-def weights(
-    table: pd.DataFrame, values: Array, targets: pd.DataFrame, tried: Sequence[Protocol], seed: int = 1
-) -> pd.DataFrame:
+def weights(table: pd.DataFrame, values: Array, targets: pd.DataFrame, tried: Sequence[Protocol]) -> pd.DataFrame:
     """How settled each choice is: the least misfit with each value, and how often it wins when blocks are redrawn.
 
     The blocks of a table and p are drawn with replacement; the weight of a value is the share of draws in which the
     best variant has it.
     """
     misfit, draws = _of_blocks(values, targets), criterion()["permutations"]
-    drawn = np.random.default_rng(seed).multinomial(len(misfit), np.full(len(misfit), 1 / len(misfit)), size=draws)
+    drawn = np.random.default_rng(1).multinomial(len(misfit), np.full(len(misfit), 1 / len(misfit)), size=draws)
     winners, mean, found = (drawn @ misfit).argmin(axis=1), misfit.mean(axis=0), []
     for name in [field.name for field in fields(Protocol)]:
         of = table[name] if name in FREE else table["protocol"].map(lambda n, name=name: value_of(tried[n], name))

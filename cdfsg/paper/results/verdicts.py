@@ -109,13 +109,13 @@ def column_of(quantity: str, experiment: Experiment) -> str:
     return {"time_s": "seconds", "fea": norm, "fea_post": f"{norm}_post", "pcc": pcc}.get(quantity, quantity)
 
 
-def chance(judged: pd.DataFrame, seed: int = 1) -> tuple[float, float]:
+def chance(judged: pd.DataFrame) -> tuple[float, float]:
     """How many numbers match when the printed rows are permuted within each table, p and kind of solver.
 
     Returns the mean and the 95 % quantile over `PERMUTATIONS`.  Levels survive the permutation, so that the count says
     what levels alone give.
     """
-    counts, rng = np.zeros(PERMUTATIONS), np.random.default_rng(seed)
+    counts, rng = np.zeros(PERMUTATIONS), np.random.default_rng(1)
     independent = counted(judged)
     for _, block in independent.groupby(["table", "p", independent["solver"].isin(OURS)]):
         wide = block.pivot(
