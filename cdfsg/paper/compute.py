@@ -170,11 +170,9 @@ def evaluate(job: Job, solver: Solver, X: Array, tracker: Array | None = None) -
     """Metrics of every lane and its status; with the tracked ``X'MX``, also after both post-processings.
 
     ``quality`` is what the rule for step sizes weighs against Fea: PCC in classical CCA, else Fval as a share of
-    its ``bound``.
-
-    A metric that does not exist is NaN: feasibility for solvers of another constraint, and the paper's
-    post-processing where its p-by-p matrix is not positive definite.  Correlations are of centred variables, so
-    PCC is that of the centred data also where the solver saw them raw; Fea and Fval are those of its own problem.
+    its ``bound``.  A metric that does not exist is NaN: feasibility for solvers of another constraint, and the paper's
+    post-processing where its p-by-p matrix is not positive definite.  PCC is that of the centred data also where the
+    solver saw them raw; Fea and Fval are those of its own problem.
     """
     merit, pairs = make_merit(job.merit, job.protocol.mu), job.protocol.pair_weight(job.merit)
     K = _moments(job, X)

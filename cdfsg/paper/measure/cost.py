@@ -50,13 +50,7 @@ STEP = pd.DataFrame(
 
 
 def evaluate(formula: str, m: int, n: int, batch_size: int, p: int) -> int:
-    """Value of a formula at given sizes.
-
-    Examples
-    --------
-    >>> evaluate("4 m l p^2 + p^3", m=2, n=100, batch_size=20, p=10)
-    17000
-    """
+    """Value of a formula such as "4 m l p^2 + p^3" at given sizes."""
     terms = [" * ".join(term.split()) for term in formula.replace("^", "**").split(" + ")]
     return int(eval(" + ".join(terms), {"m": m, "n": n, "l": batch_size, "p": p}))
 

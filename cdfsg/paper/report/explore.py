@@ -130,10 +130,7 @@ def summary(table: pd.DataFrame) -> str:
 
 
 def draw(traces: Mapping[str, pd.DataFrame], title: str = "", figure: Figure | None = None) -> Figure:
-    """PCC, Fea, h and eigenvalues against samples seen, a colour per trace.
-
-    They are drawn on the four axes of a `figure`, whose layout stays, or on a new one.
-    """
+    """PCC, Fea, h and eigenvalues by samples, a colour per trace, on the four axes of a `figure` or on a new one."""
     if not 1 <= len(traces) <= len(COLOURS):
         raise ValueError(f"traces must be 1 to {len(COLOURS)}, one per colour, got {len(traces)}")
     with plt.rc_context(STYLE):

@@ -4,7 +4,6 @@ import base64
 import io
 import tempfile
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
@@ -18,10 +17,7 @@ from cdfsg.paper.experiments import Experiment
 if TYPE_CHECKING:  # they take two seconds to import
     from nbformat import NotebookNode
 
-OF_EXPERIMENTS: dict[str, Callable[[Experiment], bool]] = {
-    "30_penalty_robustness": lambda experiment: bool(experiment.betas),
-    "40_gcca": lambda experiment: True,
-}
+OF_EXPERIMENTS = ("30_penalty_robustness", "40_gcca")
 """The notebooks with parameters, executed for each experiment that they fit."""
 EXAMPLE = "mnist-identity"  # the experiment that they show as they are
 WIDGET = "application/vnd.jupyter.widget-view+json"  # the type of a live widget
@@ -44,8 +40,8 @@ def names() -> list[str]:
 
 
 def of_experiment(experiment: Experiment) -> list[str]:
-    """The notebooks that show an experiment."""
-    return [name for name, shows in OF_EXPERIMENTS.items() if shows(experiment)]
+    """The notebooks that show an experiment, the first one where it has panels of penalty parameters."""
+    return list(OF_EXPERIMENTS if experiment.betas else OF_EXPERIMENTS[1:])
 
 
 def execute(name: str, parameters: dict[str, Any] | None = None, output: Path | None = None) -> Path:

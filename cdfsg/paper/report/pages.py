@@ -98,13 +98,7 @@ def table_pages(judged: pd.DataFrame) -> dict[str, str]:
 
 
 def anchor(*parts: object) -> str:
-    """Target of a link.
-
-    Examples
-    --------
-    >>> anchor("claim", "time, RSG+"), anchor("runs", 20, 5, "CDFSG-Ada")
-    ('claim-time-rsg', 'runs-20-5-cdfsg-ada')
-    """
+    """Target of a link, such as "runs-20-5-cdfsg-ada"."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(map(str, parts)).lower()).strip("-")
 
 

@@ -132,13 +132,7 @@ def read() -> pd.DataFrame:
 
 
 def verdict_of(holds: int, of: int) -> str:
-    """The verdict in words on a claim that holds in `holds` of `of` instances.
-
-    Examples
-    --------
-    >>> verdict_of(3, 4), verdict_of(4, 4)
-    ('holds in 3 of 4 cases', 'holds')
-    """
+    """The verdict in words on a claim that holds in `holds` of `of` instances."""
     if not of:
         return "cannot be judged here"
     if holds == of:

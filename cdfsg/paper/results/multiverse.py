@@ -79,12 +79,7 @@ def variants(numbers: pd.DataFrame, targets: pd.DataFrame) -> tuple[pd.DataFrame
 def search(table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: str = "table") -> Search:
     """Choose a variant with each group of tables left out in turn, and do the same for permuted rows.
 
-    Parameters
-    ----------
-    table, values
-        From `variants`; the variant `FIRST` must be among them.
-    targets : DataFrame
-        Printed numbers with their tolerances; `left_out` names the column of the groups, "table" or "dataset".
+    The groups are those of a column of `targets`, "table" or "dataset"; `FIRST` must be among the variants.
     """
     blocks, (_, own, others) = _blocks(targets), _weights(targets, left_out)
     # Each of our rows against each printed row of its block: (variants, our rows, printed rows).
@@ -204,8 +199,7 @@ def first_of(table: pd.DataFrame) -> int:
 def weights(table: pd.DataFrame, values: Array, targets: pd.DataFrame, tried: Sequence[Protocol]) -> pd.DataFrame:
     """How settled each choice is: the least misfit with each value, and how often it wins when blocks are redrawn.
 
-    The blocks of a table and p are drawn with replacement; the weight of a value is the share of draws in which the
-    best variant has it.
+    Blocks are drawn with replacement; the weight of a value is the share of draws in which the best variant has it.
     """
     misfit, draws = _of_blocks(values, targets), criterion()["permutations"]
     drawn = np.random.default_rng(1).multinomial(len(misfit), np.full(len(misfit), 1 / len(misfit)), size=draws)

@@ -32,11 +32,7 @@ BETA_PANELS = {"ta:pcctimemn": "Figure 1 (a) and (b)", "ta:fvalmn": "Figure 2 (a
 
 
 def table_name(table: str) -> str:
-    """Name of a table as printed.
-
-    >>> table_name("ta:pcctimemn")
-    'Table 4'
-    """
+    """Name of a table as printed, such as "Table 4"."""
     return f"Table {TABLES.index(table) + 1}"
 
 

@@ -112,8 +112,7 @@ def column_of(quantity: str, experiment: Experiment) -> str:
 def chance(judged: pd.DataFrame) -> tuple[float, float]:
     """How many numbers match when the printed rows are permuted within each table, p and kind of solver.
 
-    Returns the mean and the 95 % quantile over `PERMUTATIONS`.  Levels survive the permutation, so that the count says
-    what levels alone give.
+    Mean and 95 % quantile over `PERMUTATIONS`: levels survive a permutation, so this is what levels alone give.
     """
     counts, rng = np.zeros(PERMUTATIONS), np.random.default_rng(1)
     independent = counted(judged)
@@ -154,10 +153,9 @@ def final_cells(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
 def attainability(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """The grid cell nearest to each of the paper's rows for CDFSG and CDFSG-Ada.
 
-    The distance of a cell is the largest difference to a printed number in units of its tolerance, over the row's
-    independent numbers; `farthest` names that number.  A row is attainable if a cell is within 1: the paper's own
-    choice in the grid is unknown, so this asks whether *some* choice gives its numbers.  `by_chance` is the share of
-    the printed rows of the same p that the cells of this place attain: what any row would have had.
+    The distance is the largest of a row's differences in tolerances, and `farthest` names its number.  A row is
+    attainable if a cell is within 1: the paper's own choice in the grid is unknown, so this asks whether *some* choice
+    gives its numbers.  `by_chance` is the share of the printed rows of the same p that the cells of this place attain.
     """
     columns = [*ROW, "s1", "s2", "distance", "farthest", "farthest_is", "attainable", "by_chance"]
     cells, rows, printed = grid_cells(runs), [], paper.printed_rows([experiment.table], OURS)
