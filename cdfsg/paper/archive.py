@@ -40,8 +40,8 @@ def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
     The index has old and new jobs while files are replaced, so a kill leaves records that can be read.
     """
     traced = parts[""]["role"] == "trace"
-    parts = {**parts, "": parts[""][~traced], "curves": parts[""][traced]}
     files = {_file(experiment, part): runs for part, runs in parts.items()}
+    files |= {_file(experiment, ""): parts[""][~traced], _file(experiment, "curves"): parts[""][traced]}
     named = pd.concat([runs.assign(file=path.name) for path, runs in files.items()])
     jobs = named.drop_duplicates(["file", "key"])
     index, times = folder_of(experiment) / INDEX, folder_of(experiment) / TIMES

@@ -67,20 +67,16 @@ def endpoints(judged: pd.DataFrame, numbers: pd.DataFrame) -> dict[str, dict[str
     wide = judged[judged["solver"].isin(OURS)].pivot(
         index=["table", "batch_size", "p", "solver"], columns="quantity", values=["reported", "reproduced"]
     )
-    test = {"ours": "half", "against": ["Landing fixed"]}
+    half = {"ours": "half", "against": ["Landing fixed"]}
     sources = [claims.measured(e, archive.runs_of(e)) for e in archive.published()]
-    instances = [
-        (holds, clear)
-        for source in sources
-        for place, holds, clear in claims.more_accurate(test, source)
-        if f", {OURS[1]} / " in place
-    ]
+    instances = [found for source in sources for found in claims.more_accurate(half, source)]
+    adaptive = [(holds, clear) for place, holds, clear in instances if f", {OURS[1]} / " in place]
     lower = {side: wide[side, "fea_post"] < wide[side, "fea"] for side in ("reported", "reproduced")}
     return {
         "replication": {"count": int(total["match"]), "of": int(total["numbers"]), "chance": total["chance"],
                         "chance_95": total["chance_95"]},
-        "accuracy": {"count": sum(bool(holds and clear) for holds, clear in instances), "of": len(instances),
-                     "against": sum(bool(not holds and clear) for holds, clear in instances)},
+        "accuracy": {"count": sum(bool(holds and clear) for holds, clear in adaptive), "of": len(adaptive),
+                     "against": sum(bool(not holds and clear) for holds, clear in adaptive)},
         "post-processing": {"count": int(lower["reproduced"].sum()), "of": len(wide),
                             "with_result": int(wide["reproduced", "fea"].notna().sum()),
                             "paper": int(lower["reported"].sum())},

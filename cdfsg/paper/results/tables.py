@@ -18,10 +18,10 @@ EXACT = "exact solver"
 
 def selected(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """Settings that the rule selects: one row per (batch size, p, solver); NaN for what a solver does not have."""
-    rows = []
-    for place, values in sorted(select(runs, experiment.protocol.rule).items()):
-        settings = zip(SOLVERS[place[-1]].settings, values, strict=True)
-        rows.append(dict(zip(ROW, place, strict=True)) | dict(settings))
+    rows = [
+        dict(zip((*ROW, *SOLVERS[place[-1]].settings), (*place, *values), strict=True))
+        for place, values in sorted(select(runs, experiment.protocol.rule).items())
+    ]
     return pd.DataFrame(rows, columns=[*ROW, *SETTINGS])
 
 
