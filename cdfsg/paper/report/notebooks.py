@@ -5,7 +5,7 @@ import io
 import tempfile
 import warnings
 from contextlib import suppress
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +121,7 @@ def _settle_pictures(notebook: "NotebookNode", old: Path) -> None:
     before: list[NotebookNode] = []
     with suppress(FileNotFoundError, Damaged):
         before = _pictures(read(old))
-    for out, kept in zip(_pictures(notebook), [*before, *repeat({})], strict=False):
+    for out, kept in zip(_pictures(notebook), chain(before, repeat({})), strict=False):
         picture, stored = _open(out).convert("RGB"), _open(kept) if kept else None
         if stored and stored.mode == "P" and stored.size == picture.size:
             difference = ImageChops.difference(picture, stored.convert("RGB"))
