@@ -47,10 +47,13 @@ def job_of(
     p: int = 2, shared: bool = False,
 ) -> Job:  # fmt: skip
     """A run of a solver as a job of the suite, at its `defaults` if no settings are given."""
-    given = defaults(solver) if settings is None else settings
+    given, names = defaults(solver) if settings is None else settings, SOLVERS[solver].settings
+    if set(given) != set(names):
+        raise ValueError(f"{solver} has the settings {sorted(names)}, got {sorted(given)}")
     protocol = Protocol(beta=beta, mu=mu, minibatches="shared" if shared else "independent")
     protocol = protocol.of(dataset, merit, SOLVERS[solver])
-    return Job(dataset, merit, batch_size, p, solver, "reported", "", ((1, 1),), (tuple(given.values()),), protocol)
+    setting = tuple(given[name] for name in names)
+    return Job(dataset, merit, batch_size, p, solver, "reported", "", ((1, 1),), (setting,), protocol)
 
 
 def trace(*names: Any, start: float = 1.0, points: int = 60, **choices: Any) -> pd.DataFrame:

@@ -104,6 +104,7 @@ def test_a_run_that_is_stopped_has_all_its_points_before_the_stop(views):
     [
         ({"solver": "RSG+", "p": 3}, "p must divide the batch size"),
         ({"solver": "SGD"}, "unknown solver 'SGD'; known solvers: CDFSG, "),
+        ({"settings": {"s1": 0.5}}, r"CDFSG has the settings \['s1', 's2'\], got \['s1'\]"),
         ({"points": 0}, "points must be a positive finite number, got 0"),
         ({"start": -1.0}, "start must be a positive finite number, got -1"),
     ],
