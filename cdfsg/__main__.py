@@ -87,7 +87,7 @@ def _jobs(text: str) -> int:
 
 
 def chosen(only: str) -> list[Experiment]:
-    """Experiments that a filter such as ``dataset=mnist, merit=identity`` or ``table=4`` keeps, at least one."""
+    """The experiments that a filter such as ``dataset=mnist, merit=identity`` or ``table=4`` keeps."""
     parts = [part.partition("=") for part in only.split(",") if part.strip()]
     pairs = {key.strip(): value.strip() for key, equals, value in parts if equals}
     if len(pairs) < len(parts) or not pairs.keys() <= {"table", "dataset", "merit"}:
@@ -144,11 +144,13 @@ def _run_one(experiment: Experiment, arguments: argparse.Namespace) -> int:
 def _status(arguments: argparse.Namespace) -> None:
     for experiment in arguments.experiments:
         print(f"{table_name(experiment.table)}, {experiment.name}")
-        jobs, runs = experiment.jobs(), archive.runs_of(experiment) if archive.exists(experiment) else pd.DataFrame()
+        runs = archive.runs_of(experiment) if archive.exists(experiment) else pd.DataFrame()
+        jobs = experiment.jobs()
         try:
             with download.offline():
                 done = sum(read_if_intact(RUNS / f"{key_of(job)}.csv") is not None for job in jobs)
-                wanted = {key_of(job) for job in experiment.jobs(plan(experiment, runs))} if len(runs) else set()
+                planned = experiment.jobs(plan(experiment, runs)) if len(runs) else []
+                wanted = {key_of(job) for job in planned}
         except download.NotHereError as error:
             print(f"  published records: {len(runs)}; whether of these data: {error}")
             continue
@@ -181,7 +183,8 @@ def _multiverse(arguments: argparse.Namespace) -> None:
 
 
 def _notebooks(arguments: argparse.Namespace) -> None:
-    tasks: list[tuple[Any, ...]] = [(name,) for name in notebooks.names() if name not in notebooks.OF_EXPERIMENTS]
+    plain = [name for name in notebooks.names() if name not in notebooks.OF_EXPERIMENTS]
+    tasks: list[tuple[Any, ...]] = [(name,) for name in plain]
     for experiment in filter(archive.exists, arguments.experiments):
         parameters = {"dataset": experiment.dataset, "merit": experiment.merit}
         for name in notebooks.of_experiment(experiment):
@@ -250,10 +253,10 @@ _COMMANDS: dict[str, tuple[Any, ...]] = {
     "report": (_report, "build the report, a site", "half a minute; it goes to build/report"),
     "reproduce": (_reproduce, "run, verdict and notebooks", f"up to 18 minutes; {_RECORDS}; {_SHOWN}",
                   "only", "jobs", "dask", "published"),
-    "multiverse": (_multiverse, "score every protocol that the paper leaves open", f"75 minutes; {_RECORDS}",
-                   "jobs", "dask"),
-    "quick": (_quick, "the same pipeline on a small real data set", f"half a minute; all of it goes to {QUICK}",
-              "jobs", "dask"),
+    "multiverse": (_multiverse, "score every protocol that the paper leaves open",
+                   f"75 minutes; {_RECORDS}", "jobs", "dask"),
+    "quick": (_quick, "the same pipeline on a small real data set",
+              f"half a minute; all of it goes to {QUICK}", "jobs", "dask"),
 }  # fmt: skip
 """What a command does, how long it takes on two cores and where its results go, and its options."""
 

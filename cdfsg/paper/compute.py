@@ -1,4 +1,4 @@
-"""From one job to its record: run its lanes and evaluate them exactly; `cdfsg.paper.run` carries jobs out."""
+"""From one job to its record; `cdfsg.paper.run` carries jobs out."""
 
 import hashlib
 import json
@@ -37,14 +37,14 @@ def views_of(dataset: str, centred: bool = True, scale: float = 1.0) -> Views:
 
 @lru_cache(maxsize=4)
 def covariance_of(dataset: str, centred: bool = True) -> Array:
-    """The exact second moment of a data set, kept on disk: with thousands of columns it takes half a minute."""
+    """The exact second moment, kept on disk: with thousands of columns it takes half a minute."""
     views = views_of(dataset, centred)
     return _kept("covariance", views, lambda: views.covariance)
 
 
 @lru_cache(maxsize=4)
 def eigenvalues_of(dataset: str, centred: bool = True) -> Array:
-    """Generalised eigenvalues of a data set, kept on disk: with two views they are its canonical correlations."""
+    """Generalised eigenvalues, kept on disk: with two views they are the canonical correlations."""
     views = views_of(dataset, centred)
     return _kept(
         "eigenvalues", views, lambda: metrics.generalised_eigenvalues(covariance_of(dataset, centred), views.sizes)
@@ -59,7 +59,7 @@ def make_solver(name: str, protocol: Protocol) -> Solver:
 
 
 def compute(job: Job) -> pd.DataFrame:
-    """Carry out the runs of a job and evaluate them exactly (in float64, on the full data): its record."""
+    """Carry out the runs of a job and evaluate them exactly, in float64 on the full data."""
     protocol, solver, problem = job.protocol, make_solver(job.solver, job.protocol), problem_of(job)
     views = views_of(job.dataset, protocol.centred, protocol.scale)
     together = solver.samples_per_step if protocol.minibatches == "consecutive" else 1
@@ -68,10 +68,13 @@ def compute(job: Job) -> pd.DataFrame:
     given, lanes, results, curves = step_sizes(settings, protocol.tracking), len(settings), [], []
     for order, start in job.seeds:
         X0 = np.repeat(initial_point(job, solver, start), lanes, axis=0)
-        curves.append(Curve(job.trace_points, steps, len(solver.epochs), lanes) if job.trace_points else None)
-        result = run(solver, problem, views, X0, given, job.batch_size, order, minibatches=protocol.minibatches,
-                     share=protocol.share, callback=curves[-1])  # fmt: skip
+        curve = Curve(job.trace_points, steps, len(solver.epochs), lanes) if job.trace_points else None
+        result = run(
+            solver, problem, views, X0, given, job.batch_size, order, minibatches=protocol.minibatches,
+            share=protocol.share, callback=curve,
+        )  # fmt: skip
         results.append(result)
+        curves.append(curve)
     if job.trace_points:
         traced = zip(*(curve.points() for curve in curves if curve), strict=True)
         points = [(runs[0][0], evaluate(job, solver, np.concatenate([X for _, X, _ in runs]))) for runs in traced]
@@ -110,7 +113,7 @@ def problem_of(job: Job) -> SampledGCCA:
 
 
 def initial_point(job: Job, solver: Solver, seed: int) -> Array:
-    """X_0 as the job's protocol has it, shape (1, n, p); a solver with a start of its own keeps that."""
+    """X_0 of the protocol, shape (1, n, p); a solver with a start of its own keeps that."""
     views = views_of(job.dataset)
     X = initial_points(solver, views.n_features, job.p, (seed,))
     if job.protocol.start == "gaussian" or solver.initial != "normal":

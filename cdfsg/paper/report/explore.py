@@ -42,12 +42,20 @@ def defaults(solver: str) -> dict[str, float]:
 
 
 def job_of(
-    dataset: str = "digits", merit: str = "identity", solver: str = "CDFSG",
-    settings: Mapping[str, float] | None = None, *, beta: float = BETA, mu: float = MU, batch_size: int = 20,
-    p: int = 2, shared: bool = False,
-) -> Job:  # fmt: skip
+    dataset: str = "digits",
+    merit: str = "identity",
+    solver: str = "CDFSG",
+    settings: Mapping[str, float] | None = None,
+    *,
+    beta: float = BETA,
+    mu: float = MU,
+    batch_size: int = 20,
+    p: int = 2,
+    shared: bool = False,
+) -> Job:
     """A run of a solver as a job of the suite, at its `defaults` if no settings are given."""
-    given, names = defaults(solver) if settings is None else settings, SOLVERS[solver].settings
+    given = defaults(solver) if settings is None else settings
+    names = SOLVERS[solver].settings
     if set(given) != set(names):
         raise ValueError(f"{solver} has the settings {sorted(names)}, got {sorted(given)}")
     protocol = Protocol(beta=beta, mu=mu, minibatches="shared" if shared else "independent")
@@ -57,7 +65,7 @@ def job_of(
 
 
 def trace(*names: Any, start: float = 1.0, points: int = 60, **choices: Any) -> pd.DataFrame:
-    """The run of `job_of` on two views in double precision, on the full data at `points` of its last pass.
+    """The run of `job_of` in double precision, on all data of two views at `points` of its last pass.
 
     `start` is a factor of the orthonormal initial point.  Eigenvalues are ``exact_k`` of X'MX, and ``Y_k`` of the
     tracker or else ``C_k`` of a minibatch's X'MX; `stopped_at` is -1 for a run that was not stopped.
@@ -108,7 +116,7 @@ def _eigenvalues(name: str, matrices: Array) -> dict[str, Array]:
 
 
 def as_code(*, start: float = 1.0, **choices: Any) -> str:
-    """Python code that carries out a `trace` as a job of the suite; ValueError for another `start` than 1."""
+    """Python code of a `trace` as a job of the suite; ValueError for another `start` than 1."""
     if start != 1:
         raise ValueError(f"a job starts at the orthonormal initial point itself, got start={start:g}; set it to 1")
     return (
@@ -133,7 +141,7 @@ def summary(table: pd.DataFrame) -> str:
 
 
 def draw(traces: Mapping[str, pd.DataFrame], title: str = "", figure: Figure | None = None) -> Figure:
-    """PCC, Fea, h and eigenvalues by samples, a colour per trace, on the four axes of a `figure` or on a new one."""
+    """PCC, Fea, h and eigenvalues, a colour per trace, on the four axes of a `figure` or a new one."""
     if not 1 <= len(traces) <= len(COLOURS):
         raise ValueError(f"traces must be 1 to {len(COLOURS)}, one per colour, got {len(traces)}")
     with plt.rc_context(STYLE):

@@ -1,4 +1,4 @@
-"""The claims: what the paper says in words and what we ask besides, each counted in the paper's numbers and in ours.
+"""The claims of the paper and our questions, each counted in the paper's numbers and in ours.
 
 A test looks at a `Source`, one table of the paper's numbers or of our runs, and returns instances.
 """
@@ -33,11 +33,11 @@ difference excludes 0."""
 
 @dataclass(frozen=True)
 class Source:
-    """One table: ``cells`` has a row per place, solver and variant; ``runs`` are behind ours, None behind the paper's.
+    """One table: ``cells`` has a row per place, solver and variant; ``runs`` are behind ours.
 
     Columns of ``cells``: `ROW`, variant, accuracy (PCC, or -Fval after exact normalisation), value and value_post (PCC
-    or -Fval as they are), fea, fea_post, seconds; NaN in all where a run diverged.  ``runs`` has those of a cell by its
-    place, variant and settings, with the seed of the start as their index.
+    or -Fval), fea, fea_post, seconds; NaN in all where a run diverged.  ``runs`` has those of a cell by its place,
+    variant and settings, with the start as their index.
     """
 
     experiment: Experiment
@@ -50,13 +50,15 @@ class Source:
         return pd.concat([stand[stand["solver"] == solver] for solver in solvers])
 
     def named(self, name: str) -> pd.DataFrame:
-        """The cells of a solver and variant such as "Landing fixed"; without a variant those that stand for it.
+        """The cells of a solver and variant such as "Landing fixed", or those that stand for a solver.
 
         A given setting that equals the headline's at this scale of the data is not run again.
         """
         solver, _, variant = name.partition(" ")
         found = self.cells[(self.cells["solver"] == solver) & (self.cells["variant"] == variant)]
-        return found if len(found) or variant not in ("", *entry_of(solver).given) else self.headline(solver)
+        if found.empty and variant in ("", *entry_of(solver).given):
+            return self.headline(solver)
+        return found
 
     def place(self, cell: Any, *more: str) -> str:
         """Where an instance is."""
@@ -270,7 +272,7 @@ def _key(cell: Any) -> tuple[Any, ...]:
 
 
 def _clear(source: Source, cell: Any, rival: Any, quantity: str, other: str, factor: float = 1.0) -> bool | None:
-    """Whether the 95 % interval of the mean of `quantity` minus `factor` times the rival's `other` excludes 0.
+    """Whether the 95 % interval of `quantity` minus `factor` times the rival's `other` excludes 0.
 
     It is taken run by run, as two solvers' runs k share start and order.  None without runs.
     """

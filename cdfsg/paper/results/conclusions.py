@@ -1,4 +1,4 @@
-"""What the records say in the end: counts beside their nulls, the primary endpoints, and the open choices."""
+"""What the records say: counts beside their nulls, the primary endpoints, the open choices."""
 
 from typing import Any
 
@@ -32,9 +32,10 @@ CHOICES = {
 
 
 def by_dataset(judged: pd.DataFrame) -> pd.DataFrame:
-    """Counts of the independent numbers of our algorithms per data set and in all, with what permuted rows give."""
+    """Counts of our algorithms' numbers per data set and in all, with what permuted rows give."""
     ours = counted(judged[judged["solver"].isin(OURS)])
-    attained = pd.concat(attainability(e, archive.runs_of(e)).assign(dataset=e.dataset) for e in archive.published())
+    parts = {e: attainability(e, archive.runs_of(e)) for e in archive.published()}
+    attained = pd.concat(part.assign(dataset=e.dataset) for e, part in parts.items())
     rows = []
     for name in [*dict.fromkeys(ours["dataset"]), ""]:
         part = ours[ours["dataset"] == name] if name else ours
@@ -94,16 +95,18 @@ def choices() -> pd.DataFrame:
 
 
 def specifications() -> pd.DataFrame:
-    """The published scores of every variant, the best first; mu and the pairs of views were varied together."""
+    """The published scores of every variant, the best first; mu and pairs varied together."""
     table = checksums.read_record(RECORDS / "multiverse.csv", _COMMAND)
-    return table.assign(huber="mu = " + table["mu"].astype(str) + ", " + table["pairs"]) if "mu" in table else table
+    if "mu" in table:
+        table["huber"] = "mu = " + table["mu"].astype(str) + ", " + table["pairs"]
+    return table
 
 
 def questions() -> pd.DataFrame:
-    """For every open choice what we take, and how many numbers match under each other answer, all else being equal.
+    """What we take for each open choice, and how many numbers match under each other answer.
 
-    Of the tried variants those count that differ from the adopted protocol in this choice alone; where none was tried,
-    the best variant with that answer stands for it, and `alone` is false.
+    Variants count that differ from the adopted protocol in this choice alone; where none was tried, the best one with
+    that answer stands for it, and `alone` is false.
     """
     table, weights, rows = specifications(), choices(), []
     names = [name for name in CHOICES if name in table]

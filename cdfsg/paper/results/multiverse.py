@@ -1,4 +1,4 @@
-"""The multiverse: variants of the protocol scored on whole tables, beside the same score for permuted rows.
+"""The multiverse: variants of the protocol scored on whole tables, and on permuted rows.
 
 A *variant* is a protocol with a rule, a norm and a form of PCC, which cost no run.  The criterion is data,
 ``data/paper/criterion.toml``, committed before the first screening run.
@@ -31,8 +31,8 @@ NUMBERS = ("pcc", "pcc_paired", "fval", "fea", "fea_spectral", "fea_post", "fea_
 class Search:
     """The variants chosen with one group of tables left out at a time, and what they give on it.
 
-    ``folds`` has a row per group: left_out, chosen (row of the variant), misfit and matches on the group, first (the
-    first protocol's misfit there) and numbers.  ``null`` has the misfits for permuted rows, (permutations, groups).
+    ``folds`` has a row per group: left_out, chosen (row of the variant), misfit and matches on it, first (the first
+    protocol's misfit) and numbers.  ``null`` has the misfits for permuted rows, (permutations, groups).
     """
 
     folds: pd.DataFrame
@@ -46,7 +46,7 @@ class Search:
 
     @property
     def level(self) -> float:
-        """Share of permutations, the true pairing among them, whose score is at least as good."""
+        """Share of permutations, with the true pairing, whose score is at least as good."""
         return _level(self.score, self.null.mean(axis=1))
 
     @property
@@ -92,10 +92,12 @@ def search(table: pd.DataFrame, values: Array, targets: pd.DataFrame, left_out: 
         chosen = _means(others, misfit).argmin(axis=1)
         return chosen, _means(own, misfit)[np.arange(len(chosen)), chosen]
 
-    rng, (chosen, _) = np.random.default_rng(1), choose([np.arange(len(rows)) for rows in blocks])
-    permuted = ([rng.permutation(len(rows)) for rows in blocks] for _ in range(criterion()["permutations"]))
-    null = np.array([choose(orders)[1] for orders in permuted])
-    return held_out(table, values, targets, left_out, chosen, null)
+    rng, null = np.random.default_rng(1), []
+    for _ in range(criterion()["permutations"]):
+        _, misfit = choose([rng.permutation(len(rows)) for rows in blocks])
+        null.append(misfit)
+    chosen, _ = choose([np.arange(len(rows)) for rows in blocks])
+    return held_out(table, values, targets, left_out, chosen, np.array(null))
 
 
 def held_out(
@@ -121,7 +123,7 @@ def held_out(
 
 
 def is_met(level: float, gain: float, gain_level: float) -> bool:
-    """Whether the level of a search, its gain over the first protocol and that gain's level meet the criterion."""
+    """Whether the level of a search, its gain and the level of the gain meet the criterion."""
     rule = criterion()
     return level <= rule["level"] and gain >= rule["least_gain"] and gain_level <= rule["level"]
 
@@ -129,7 +131,7 @@ def is_met(level: float, gain: float, gain_level: float) -> bool:
 def leading(
     table: pd.DataFrame, values: Array, targets: pd.DataFrame, count: int, searches: Sequence[Search]
 ) -> list[tuple[int, str]]:
-    """Protocol and rule of what is confirmed: the first, those chosen in the folds, the best ones; `count` in all."""
+    """Protocol and rule of the `count` to confirm: the first, those of the folds, the best ones."""
     folds = (int(n) for found in searches for n in found.folds["chosen"])
     order = [first_of(table), *folds, *map(int, by_table(values, targets).mean(axis=1).argsort())]
     sets = dict.fromkeys((int(row.protocol), str(row.rule)) for row in table.iloc[order].itertuples())
@@ -145,7 +147,7 @@ def by_table(values: Array, targets: pd.DataFrame) -> pd.DataFrame:
 def specifications(
     table: pd.DataFrame, values: Array, ten: Array, targets: pd.DataFrame, tried: Sequence[Protocol]
 ) -> pd.DataFrame:
-    """Every variant with its choices, misfit, matches and mean signed gaps; of confirmed ones also by ten runs."""
+    """Every variant with choices, misfit, matches and mean signed gaps; confirmed ones by ten runs, too."""
     misfit, apart, cap = by_table(values, targets), gaps(values, targets), criterion()["cap"]
     found = table.assign(protocol=[describe(tried[n]) for n in table["protocol"]])
     for name in (field.name for field in fields(Protocol)):
@@ -170,7 +172,7 @@ def specifications(
 def folds(
     table: pd.DataFrame, screened: dict[str, Search], confirmed: dict[str, Search], tried: Sequence[Protocol]
 ) -> pd.DataFrame:
-    """The results with a table or a data set left out, by the screening and by ten runs, and their mean, with nulls."""
+    """The results with a table or a data set left out, by both kinds of runs, and their means."""
     rows = []
     for by in screened:
         for runs, found in (("screening", screened[by]), ("ten", confirmed[by])):
@@ -197,15 +199,16 @@ def first_of(table: pd.DataFrame) -> int:
 
 
 def weights(table: pd.DataFrame, values: Array, targets: pd.DataFrame, tried: Sequence[Protocol]) -> pd.DataFrame:
-    """How settled each choice is: the least misfit with each value, and how often it wins when blocks are redrawn.
+    """The least misfit with each value of a choice, and its weight.
 
-    Blocks are drawn with replacement; the weight of a value is the share of draws in which the best variant has it.
+    That is the share of draws of the blocks, with replacement, in which the best variant has it.
     """
     misfit, draws = _of_blocks(values, targets), criterion()["permutations"]
     drawn = np.random.default_rng(1).multinomial(len(misfit), np.full(len(misfit), 1 / len(misfit)), size=draws)
     winners, mean, found = (drawn @ misfit).argmin(axis=1), misfit.mean(axis=0), []
     for name in [field.name for field in fields(Protocol)]:
-        of = table[name] if name in FREE else table["protocol"].map(lambda n, name=name: value_of(tried[n], name))
+        words = [value_of(protocol, name) for protocol in tried]
+        of = table[name] if name in FREE else table["protocol"].map(dict(enumerate(words)))
         for value in of.unique():
             found.append(
                 {"choice": name, "value": value, "variants": int((of == value).sum()),
@@ -223,7 +226,7 @@ def value_of(protocol: Protocol, name: str) -> str:
 
 
 def describe(protocol: Protocol) -> str:
-    """A protocol as its differences from the first, such as ``start=views, share=0.5``; "first" for none."""
+    """The differences of a protocol from the first, such as ``start=views, share=0.5``."""
     words = []
     for name, value in vars(protocol).items():
         if value != getattr(FIRST, name):
@@ -254,7 +257,7 @@ def _of_blocks(values: Array, targets: pd.DataFrame) -> Array:
 
 
 def _weights(targets: pd.DataFrame, left_out: str) -> tuple[list[str], Array, Array]:
-    """The groups of tables, and the weights of the blocks in the mean over each one's tables, and over all others."""
+    """The groups, and the weights of the blocks in the mean over their own tables and over the others."""
     heads = targets.iloc[[rows[0] for rows in _blocks(targets)]]
     share = 1 / heads.groupby("table")["p"].transform("size").to_numpy()
     groups = list(heads[left_out].unique())
@@ -264,7 +267,7 @@ def _weights(targets: pd.DataFrame, left_out: str) -> tuple[list[str], Array, Ar
 
 
 def _means(weights: Array, misfit: Array) -> Array:
-    """Means over blocks, (groups, variants): the same in each column, which a product by BLAS is not."""
+    """Means over blocks, (groups, variants); BLAS would round equal columns differently."""
     return (weights[:, :, None] * misfit).sum(axis=1)
 
 
@@ -278,6 +281,6 @@ def _level(score: float, null: Array) -> float:
 
 
 def _sign_flip(gains: Array) -> float:
-    """Share of all flips of the signs of the gains with a mean at least as large: a one-sided exact level."""
+    """Share of all flips of signs with a mean at least as large: an exact one-sided level."""
     signs = np.array(list(product((1, -1), repeat=len(gains))))
     return float(((signs @ gains) >= gains.sum() - 1e-12).mean())

@@ -1,4 +1,4 @@
-"""Verdicts: each printed number beside ours, judged by the tolerances; what chance gives; attainability."""
+"""Verdicts: each printed number beside ours; what chance gives; attainability."""
 
 import numpy as np
 import pandas as pd
@@ -68,7 +68,7 @@ def equivalence(reported: float, reproduced: float, std: float, runs: int, toler
 
 
 def higher_is_better(quantity: str) -> bool:
-    """Whether a larger value is the better one: of PCC it is, not of Fea and Fval, which is minimised."""
+    """Whether a larger value is the better one: PCC, not Fea and Fval."""
     return quantity.startswith("pcc")
 
 
@@ -78,7 +78,7 @@ def counted(judged: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per number that the paper prints in the experiment's table, and of a registered solver that it lacks."""
+    """A row per number of the paper's table, and of each registered solver that it lacks."""
     if not experiment.table:
         return pd.DataFrame(columns=list(COLUMNS))
     _require_runs(experiment, runs)
@@ -90,7 +90,8 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     for cell in cells.to_dict("records"):
         key = (cell["batch_size"], cell["p"], cell["solver"])
         row = ours.loc[key] if key in ours.index else {"runs": 0}
-        name, quantity, reported = column_of(cell["quantity"], experiment), cell["quantity"], cell["reported"]
+        quantity, reported = cell["quantity"], cell["reported"]
+        name = column_of(quantity, experiment)
         value, std, count = row.get(name, np.nan), row.get(f"{name}_std", np.nan), int(row["runs"])
         reach = stats.t.ppf(0.975, count - 1) * std / np.sqrt(count) if count > 1 else np.nan
         tolerance, is_ours = paper.tolerance_of(quantity).around(reported), cell["solver"] in OURS
