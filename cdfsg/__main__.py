@@ -17,9 +17,22 @@ from typing import Any
 import pandas as pd
 from joblib import cpu_count
 
-from cdfsg import files, processes
+from cdfsg import processes
 from cdfsg.datasets import DATASETS, DownloadError, download, load, mediamill, nmnist
-from cdfsg.files import CACHE_ENVIRONMENT, QUICK, RECORDS, ROOT, RUNS, named_folder, read_if_intact, say, sweep
+from cdfsg.files import (
+    CACHE_ENVIRONMENT,
+    FIGURES,
+    KEPT,
+    NOTEBOOKS,
+    QUICK,
+    RECORDS,
+    ROOT,
+    RUNS,
+    named_folder,
+    read_if_intact,
+    say,
+    sweep,
+)
 from cdfsg.lock import Busy, lock
 from cdfsg.paper import archive, distribute, exact, experiments, multiverse
 from cdfsg.paper.compute import key_of, views_of
@@ -53,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         alone = arguments.command in _WRITERS
         with lock(RUNS.parent / "lock", f"cdfsg {arguments.command}") if alone else nullcontext():
             if alone:
-                caches = (RUNS, files.KEPT, QUICK, QUICK / "records", download.data_dir())
-                sweep(*caches, RECORDS, files.FIGURES, files.NOTEBOOKS, notebooks.INSTANCES, ROOT)
+                caches = (RUNS, KEPT, QUICK, QUICK / "records", download.data_dir())
+                sweep(*caches, RECORDS, FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT)
             if beforehand:
                 say(f"{arguments.command}, on two cores: {beforehand}")
             action(arguments)
@@ -239,7 +252,7 @@ _OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
                                   "help": "take over published runs of this code and data, times included"}),
 }  # fmt: skip
 _RECORDS = f"records go to {RECORDS}, and {RUNS} keeps what is done if you stop it"
-_SHOWN = f"notebooks go to {files.NOTEBOOKS}, pictures to {files.FIGURES}"
+_SHOWN = f"notebooks go to {NOTEBOOKS}, pictures to {FIGURES}"
 _COMMANDS: dict[str, tuple[Any, ...]] = {
     "data": (_data, "download and check the data sets",
              "a minute or two; 60 MB go to data/raw, or CDFSG_DATA_DIR, and 141 MB made of them"),
