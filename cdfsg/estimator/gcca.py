@@ -306,7 +306,6 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
 
     def _begin_fit(self, rows: int | None) -> None:
-        """Begin a fit, once the widths of the views are known."""
         self._fit = Fit(self.get_params(deep=False), self.n_features_per_view_, rows, self._start_seed)
         self.algorithm_, self.penalty_, self.batch_size_ = self._fit.algorithm, self._fit.penalty, self._fit.batch_size
 
@@ -381,20 +380,19 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 warnings.warn(doubt, ConvergenceWarning, stacklevel=3)
 
     def _count(self) -> None:
-        fit = self._fit
-        self.n_samples_seen_, self.n_outliers_ = fit.rows, fit.n_outliers
-        self.restarts_ = getattr(fit.solver, "restarts", [])
-        if fit.report:
-            warnings.warn(fit.report, stacklevel=4)
-            fit.report = ""
+        self.n_samples_seen_, self.n_outliers_ = self._fit.rows, self._fit.n_outliers
+        self.restarts_ = getattr(self._fit.solver, "restarts", [])
+        if self._fit.report:
+            warnings.warn(self._fit.report, stacklevel=4)
+            self._fit.report = ""
 
     def _report(self, epoch: int, captured: float, began: float) -> bool:
         """Print a line and call the callbacks; whether one returns True."""
-        rows, step, seconds = self._fit.rows, getattr(self._fit.solver, "step_size", 1.0), time.perf_counter() - began
-        progress = Progress(epoch, rows, captured, step, seconds)
+        step, seconds = getattr(self._fit.solver, "step_size", 1.0), time.perf_counter() - began
         if self.verbose:
             words = f"correlation captured {captured:.4f}, step_size {step:g}, {seconds:.1f} s"
-            self._print(epoch, f"{rows:,} rows seen, {words}")
+            self._print(epoch, f"{self._fit.rows:,} rows seen, {words}")
+        progress = Progress(epoch, self._fit.rows, captured, step, seconds)
         listed = [self.callbacks] if callable(self.callbacks) else (self.callbacks or [])
         return any([callback(self, progress) is True for callback in listed])
 
