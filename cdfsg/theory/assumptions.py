@@ -32,7 +32,7 @@ def identity_merit() -> Margins:
 
 
 @statement("as:blanket (1), Huber", "Assumption 1.1 (1), Section 5", assumes="GCCA with the Huber merit",
-    known_by="certificate", says="The gradient of f is globally Lipschitz, as the experiments presume.",
+    known_by="counterexample", says="The gradient of f is globally Lipschitz, as the experiments presume.",
     printed="an experiment under Assumption 1.1",
     corrected="the gradient is not globally Lipschitz, so there is no threshold",
     severity="outside the assumptions", counterexample=counterexamples.huber_is_not_lipschitz, source=OURS)
@@ -46,7 +46,7 @@ def huber_merit() -> Margins:
 
 
 @statement("as:blanket (3)", "Assumption 1.1 (3), Section 5, constant features", assumes="M >= 0 in place of M > 0",
-    known_by="certificate", says="h is bounded below for large beta, as the experiments presume.",
+    known_by="counterexample", says="h is bounded below for large beta, as the experiments presume.",
     printed="an experiment under Assumption 1.1 (3)",
     corrected="M is singular; for general f, h may then be unbounded below for every beta; not for GCCA, "
               "where f ignores the kernel of M and the assumption holds on its range",

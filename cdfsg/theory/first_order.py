@@ -102,7 +102,7 @@ def strict_saddles() -> Margins:
 
 
 @statement("pro:saddle, proof", "Section 3.2, Proposition 3.10, proof", assumes=INFEASIBLE,
-    known_by="certificate", says="Along the direction D = X v v' the penalty function has negative curvature.",
+    known_by="counterexample", says="Along the direction D = X v v' the penalty function has negative curvature.",
     printed="D = X v v'",
     corrected="where X v = 0, D = u v' with X'Mu = 0; its curvature is "
               "9/4 hess f(A(X))[D, D] - beta u'Mu",

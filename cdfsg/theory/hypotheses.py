@@ -27,7 +27,7 @@ def twice_differentiable() -> Margins:
 
 
 @statement("as:s, Huber", "Assumption 3.4, Section 5", assumes="GCCA with the Huber merit",
-    known_by="certificate", says="hess f exists everywhere, as the experiments presume.",
+    known_by="counterexample", says="hess f exists everywhere, as the experiments presume.",
     printed="an experiment under Assumption 3.4",
     corrected="grad f has a kink where a correlation is mu; there h has in general no Hessian",
     severity="outside the assumptions", counterexample=counterexamples.huber_has_kinks, source=OURS)

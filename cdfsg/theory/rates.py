@@ -53,7 +53,7 @@ class Constants:
 
 @statement("theorem on Algorithm 1", "Section 4.1, Theorem 4.6",
     assumes=FIRST + STEPS + ", s2 <= s1 sqrt(K), D_0 by (39)",
-    known_by="certificate", says="The mean of E||grad h(X_k)||^2 over k < K is at most the printed bound.",
+    known_by="counterexample", says="The mean of E||grad h(X_k)||^2 over k < K is at most the printed bound.",
     printed="s2/(2 s1^2) L_W^2 tau_x^4 v_m^2 and 4 L_W^2 tau_x^2 tau_m^2, with L_W of the mean W, for all s2 > 0",
     corrected="2 s2/s1^2 L_W^2 tau_x^4 v_m^2 and 8 L_W^2 tau_x^2 tau_m^2, with the almost sure constant of "
               "Assumption 4.7 (2) for L_W, for s2 <= s1 sqrt(K), which is b_k <= 1; J_0 is an expectation over Y_0",

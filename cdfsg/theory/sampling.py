@@ -57,7 +57,7 @@ def independent_samples() -> Margins:
 
 
 @statement("as:algo (1), shared", "Assumption 4.1 (1), Section 5", assumes="GCCA, xi and theta the same minibatch",
-    known_by="certificate", says="E W_{xi,theta}(X, Y) = W(X, Y).",
+    known_by="counterexample", says="E W_{xi,theta}(X, Y) = W(X, Y).",
     counterexample=counterexamples.shared_minibatch, source=OURS)
 def shared_samples() -> Margins:
     yield "The bias is (N-l)/((N-1) l) times that at l = 1"
@@ -71,7 +71,7 @@ def shared_samples() -> Margins:
 
 @statement("as:blanket (2), Huber", "Assumption 1.1 (2), Section 5",
     assumes=BLANKET + " (2) for GCCA with the Huber merit",
-    known_by="certificate", says="A minibatch estimates f without bias.",
+    known_by="counterexample", says="A minibatch estimates f without bias.",
     printed="f_xi on a minibatch as an unbiased estimate of f (Assumption 1.1 (2))",
     corrected="biased: E g(t_xi) - g(t) lies between 0 and Var(t_xi)/2, which is of order 1/l",
     severity="outside the assumptions", counterexample=counterexamples.huber_minibatch, source=OURS)

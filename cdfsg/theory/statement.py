@@ -22,7 +22,7 @@ SMOOTH = "Assumptions 1.1 and 3.4"  # hess f exists
 SMOOTH_ABOVE = SMOOTH + ", beta >= beta~"
 EVERY = "M >= 0, every beta"
 PRINTED, OURS = "printed", "ours"  # in the paper; a reading of Section 5 or of an implementation, or a remark of ours
-KNOWN_BY = ("proof", "algebra", "certificate", "search")
+KNOWN_BY = ("proof", "algebra", "counterexample", "search")
 """How a verdict is known: by the proof in the docstring, whose steps are tested; by computer algebra for generic small
 n and p (``tests/theory/test_algebra.py``); by an instance that decides it; or as no instance of a search fails."""
 BOUND, IDENTITY, CONDITION = "bound", "identity", "condition"

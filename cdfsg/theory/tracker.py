@@ -78,7 +78,7 @@ def recursion() -> Margins:
 
 
 @statement("Algorithm 1, D_0", "Section 4.1, Algorithm 1, D_0", assumes="D_0 = 0",
-    known_by="certificate", says="E D_0 = E W(X_0, Y_0).",
+    known_by="counterexample", says="E D_0 = E W(X_0, Y_0).",
     printed="D_0 = 0, while the proof of the theorem takes E D_0 = W(X_0, Y_0) at k = 0",
     corrected="D_0 = W_{xi_0,theta_0}(X_0, Y_0), or the mean over k = 1, ..., K: with D_0 = 0 the first step "
               "does not move",
@@ -95,7 +95,7 @@ def first_step() -> Margins:
 
 
 @statement("theorem on Algorithm 1, proof", "Section 4.1, Theorem 4.6, proof, the direction", assumes=BLANKET,
-    known_by="certificate", says="E[D_k | F_{k-1}] = E[W(X_k, Y_k) | F_{k-1}].",
+    known_by="counterexample", says="E[D_k | F_{k-1}] = E[W(X_k, Y_k) | F_{k-1}].",
     printed="E[D_k | F_{k-1}] = W(X_k, Y_k)",
     corrected="a theta of its own for D_k, or the almost sure Lipschitz constant of Assumption 4.7 (2) for L_W: "
               "the theta_k that makes D_k is also in Y_k, and F_{k-1} does not know Y_k",
