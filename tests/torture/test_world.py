@@ -127,7 +127,7 @@ print(obtain("x", "md5:" + hashlib.md5(data).hexdigest(), [Source("mirror", lamb
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory):
     """A checkout in a folder with a space and a letter beyond ASCII, less what takes long to copy."""
-    folders, files = "cdfsg data/paper data/records docs", "Makefile pyproject.toml requirements.lock README.md"
+    folders, files = "cdfsg data/paper data/records docs figures", "Makefile pyproject.toml requirements.lock README.md"
     return copy(tmp_path_factory.mktemp("world") / ODD / "repo", *folders.split(), *files.split())
 
 
