@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
+import numpy as np
 from joblib import Parallel, delayed
 
 R = TypeVar("R")
+_ROOM = 128 << 20  # bytes, fewer than any process of ours takes
 
 
 def each(function: Callable[..., R], tasks: Sequence[tuple[Any, ...]], jobs: int, ordered: bool = False) -> Iterator[R]:
     """Results of ``function(*task)``, in the order of the tasks or as they are finished."""
     if not tasks:
         return
+    np.empty(_ROOM, np.uint8)  # MemoryError here, where it is told in words; OpenBLAS would exit, the pool hang
     pool = Parallel(
         n_jobs=min(jobs, len(tasks)), return_as="generator" if ordered else "generator_unordered", batch_size=1,
         pre_dispatch="all", temp_folder=tempfile.gettempdir(),  # a kill leaves the default one

@@ -51,8 +51,13 @@ STEP = pd.DataFrame(
 
 def evaluate(formula: str, m: int, n: int, batch_size: int, p: int) -> int:
     """Value of a formula such as "4 m l p^2 + p^3" at given sizes."""
-    terms = [" * ".join(term.split()) for term in formula.replace("^", "**").split(" + ")]
-    return int(eval(" + ".join(terms), {"m": m, "n": n, "l": batch_size, "p": p}))
+    sizes = {"m": m, "(m-1)": m - 1, "n": n, "l": batch_size, "p": p}
+
+    def value(factor: str) -> int:
+        name, _, power = factor.partition("^")
+        return (sizes[name] if name in sizes else int(name)) ** int(power or 1)
+
+    return sum(math.prod(map(value, term.split())) for term in formula.split(" + "))
 
 
 def load_printed_cost() -> pd.DataFrame:
