@@ -1,8 +1,10 @@
 """Work in several processes of this machine; when Ctrl-C stops a command, they say nothing."""
 
+import os
 import signal
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
@@ -18,6 +20,7 @@ def each(function: Callable[..., R], tasks: Sequence[tuple[Any, ...]], jobs: int
     """Results of ``function(*task)``, in the order of the tasks or as they are finished."""
     if not tasks:
         return
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")  # it tells of what it removes after Ctrl-C
     np.empty(_ROOM, np.uint8)  # MemoryError here, where it is told in words; OpenBLAS would exit, the pool hang
     pool = Parallel(
         n_jobs=min(jobs, len(tasks)), return_as="generator" if ordered else "generator_unordered", batch_size=1,
@@ -39,6 +42,7 @@ def each(function: Callable[..., R], tasks: Sequence[tuple[Any, ...]], jobs: int
 def stop(*_: Any) -> None:
     """Handle SIGINT of a command, once: ends it with one line, as the pool that is torn down is silenced."""
     _ignore_interrupts()
+    warnings.simplefilter("ignore")  # joblib's, of tasks that are given up
     threading.excepthook = lambda _: None
     raise KeyboardInterrupt
 
