@@ -45,8 +45,8 @@ MUTANTS = {
         ("tests/paper/test_published_records.py", "-k", "verdicts"),
     ),
     "selection: infeasible settings preferred": (
-        "cdfsg/paper/select.py", '"quality - fea": (lambda cells: cells["quality"] - cells',
-        '"quality - fea": (lambda cells: cells["quality"] + cells', ("tests/paper/test_select.py",),
+        "cdfsg/paper/select.py", 'return cells["quality"] - cells["fea"]', 'return cells["quality"] + cells["fea"]',
+        ("tests/paper/test_select.py",),
     ),
     "numerics: another post-processing without another version": (
         "cdfsg/paper/compute.py", 'factors["_post"] = metrics.orthogonalise(tracker)',
