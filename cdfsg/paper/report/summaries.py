@@ -49,11 +49,15 @@ def texts(judged: pd.DataFrame, asserted: pd.DataFrame) -> dict[str, str]:
     runs = pd.concat([archive.runs_of(e) for e in archive.published()])
     timed = runs.drop_duplicates(["key", "order", "start"])
     ours, rivals = (counted(judged[judged["solver"].isin(OURS) == mine]) for mine in (True, False))
-    metrics = ours.groupby(ours["quantity"].replace({"pcc": "PCC or Fval", "fval": "PCC or Fval"}), sort=False)
+    metric = ours["quantity"].map(HEADINGS).replace({HEADINGS[name]: "PCC or Fval" for name in ("pcc", "fval")})
+    metrics = ours.groupby(metric.str.replace("*", r"\*"), sort=False)
+    names = numbers["dataset"].map(NAMES)
     context = {
-        "metrics": {HEADINGS.get(name, name): conclusions.counts(part) for name, part in metrics},
+        "metrics": [{"name": name, "label": name, **conclusions.counts(part)} for name, part in metrics],
         "rivals": {name: conclusions.counts(part) for name, part in rivals.groupby("solver", sort=False)},
-        "numbers": numbers.assign(name=numbers["dataset"].map(NAMES)).to_dict("records"),
+        "numbers": numbers.assign(
+            name=names, label=(names + " (" + numbers["provenance"] + ")").fillna("all")
+        ).to_dict("records"),
         "ends": conclusions.endpoints(judged, numbers),
         "claims": asserted.assign(share=asserted["holds"] / asserted["of"]).to_dict("records"),
         "theory": list(statements.recorded().values()), "alt": caption_of("identity-line"), "tried": tried,
