@@ -218,9 +218,14 @@ def whitened(
 
 
 def unwhitened(Y: Array, roots: list[Array]) -> Array:
-    """Weights ``X_i = R_i Y_i`` (n, p) of the columns for coordinates Y (r, p) in `whitened` ones."""
-    cuts = np.cumsum([root.shape[1] for root in roots])[:-1]
-    return np.concatenate([root @ part for root, part in zip(roots, np.split(Y, cuts), strict=True)])
+    """Weights ``X_i = R_i Y_i`` (n, p) of the columns for coordinates Y (r, p) in `whitened` ones.
+
+    A view's part of a column of Y that is rounding is 0, on every processor.
+    """
+    cuts, rounding = np.cumsum([root.shape[1] for root in roots])[:-1], 10 * len(Y) * np.finfo(float).eps
+    least = rounding * np.linalg.norm(Y, axis=0)
+    parts = [part * (np.linalg.norm(part, axis=0) > least) for part in np.split(Y, cuts)]
+    return np.concatenate([root @ part for root, part in zip(roots, parts, strict=True)])
 
 
 def _singular_sum(S1: Array, S2: Array, S12: Array) -> float:
