@@ -178,6 +178,29 @@ def test_the_minimiser_is_feasible_and_attains_the_bound_of_the_identity_merit(s
         np.testing.assert_allclose(metrics.objective(K, Identity(), c), -values[:p].sum(), rtol=1e-10, atol=1e-12)
 
 
+def test_eigenvalues_do_not_depend_on_the_unit_and_a_constant_view_has_none(data):
+    _, S = data
+    values = metrics.generalised_eigenvalues(S, SIZES)
+    np.testing.assert_allclose(metrics.generalised_eigenvalues(1e-12 * S, SIZES), values, atol=1e-10)
+    S[5:] = S[:, 5:] = 0
+    assert not metrics.generalised_eigenvalues(S, SIZES).any()
+
+
+def test_the_minimiser_begins_with_the_largest_correlation_and_leaves_out_directions_below_the_truncation():
+    S = np.diag([1, 0.01, 1, 0.01])
+    S[[0, 2], [2, 0]], S[[1, 3], [3, 1]] = 0.5, 0.009
+    for rtol, rows in ((1e-10, [[0, 1], [1, 0]]), (0.1, [[1, 1], [0, 0]])):
+        X = metrics.minimiser(S, (2, 2), 2, rtol=rtol)
+        np.testing.assert_array_equal(abs(X) > 1e-9, rows * 2)
+
+
+def test_a_part_that_is_rounding_of_its_column_gives_no_weight():
+    Y = np.array([[1, 1e3, 1, 1e6], [0, 0, 0, 0], [20 * np.finfo(float).eps, 1e-12, 1e-10, 1], [0, 0, 0, 0]])
+    X = metrics.unwhitened(Y, [np.eye(2), np.eye(2)])
+    Y[2, :2] = 0
+    np.testing.assert_array_equal(X, Y)
+
+
 def test_the_spectral_violation_is_the_largest_eigenvalue():
     C = np.stack([np.diag([1.5, 0.2, 1.0]), np.diag([np.nan, 1, 1]), np.eye(3)])
     K = (C / 2)[None, None].repeat(2, 0).repeat(2, 1)

@@ -64,6 +64,18 @@ def test_at_feasible_points_the_gradient_of_h_is_the_lagrangian_one(penalty):
         np.testing.assert_allclose(h.gradient(X), h.lagrangian_gradient(X), atol=1e-9 * max(1, beta))
 
 
+@pytest.mark.parametrize("problem", ["gcca", Quadratic, 3])
+def test_a_penalty_of_something_else_than_a_problem_is_refused(problem):
+    with pytest.raises(ValueError, match="problem must be an exact problem, got .*; make one"):
+        Penalty(problem, np.eye(2), 1.0)
+
+
+def test_the_threshold_exists_for_square_matrices_and_not_for_a_singular_M():
+    assert Penalty(Quadratic(np.eye(2)), np.eye(2), 1.0).threshold(2) == 12 * 3 * 3
+    with pytest.raises(ValueError, match="got eigenvalues from 0 to 2"):
+        Penalty(Quadratic(np.eye(2)), np.diag([0.0, 2.0]), 1.0).threshold(1)
+
+
 def test_the_threshold_refuses_more_columns_than_rows():
     with pytest.raises(ValueError, match="p must be at most n = 3, got 4; take fewer columns of X"):
         Penalty(Quadratic(np.eye(3)), np.eye(3), 1.0).threshold(4)

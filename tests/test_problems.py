@@ -1,11 +1,12 @@
 """Derivatives are checked by the slope of the Taylor remainder, samples against the exact problem."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from cdfsg.merits import MERITS, Huber, Identity, make_merit
+from cdfsg.merits import MERITS, Huber, Identity, largest_slope, make_merit
 from cdfsg.problems import GCCA, Linear, Quadratic, SampledGCCA, pair_weights
 
 SIZES = (4, 3, 5)
@@ -116,3 +117,18 @@ def test_weights_given_in_whole_numbers_serve_as_floats():
     weights = pair_weights(2, np.array([[0, 1], [1, 0]]))
     assert weights.dtype == np.float64
     np.testing.assert_array_equal(weights, [[0, 1], [1, 0]])
+
+
+def test_a_quadratic_keeps_its_matrix_as_an_array():
+    assert isinstance(Quadratic([[2, 1], [1, 2]]).A, np.ndarray)
+
+
+@pytest.mark.parametrize("name", ["square", ["identity"]])
+def test_a_merit_of_no_known_name_is_refused(name):
+    with pytest.raises(ValueError, match="unknown merit .*; known merits: identity, huber"):
+        make_merit(name, 0.1)
+
+
+def test_the_largest_slope_is_that_for_covariances_between_0_and_1():
+    assert largest_slope(Identity()) == 1 and largest_slope(Huber(0.3)) == 0.3
+    assert largest_slope(SimpleNamespace(slope=lambda t: t * (1 - t))) == 0.25
