@@ -231,6 +231,11 @@ def test_cost_and_speed_begin_with_their_conclusion_and_hide_their_code(page):
         assert not [cell for cell in soup.select(".cell_input") if not cell.find_parent("details")]
 
 
+def test_the_estimators_guide_shows_every_row_of_the_battery(page):
+    table = page("pages/estimator").find("summary", string=re.compile("kinds of data")).find_parent("details").table
+    assert len(table.select("tbody tr")) == len(checksums.read_csv(RECORDS / "battery.csv"))
+
+
 def test_the_front_page_has_a_description_an_icon_and_a_picture_and_leads_to_the_paper_and_an_added_page(built, page):
     soup, root = page("index"), root_of(built)
     assert soup.select_one(".sidebar-tree").find("a", href=f"{ADDED}.html").text == "An added page"
