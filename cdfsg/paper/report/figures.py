@@ -212,10 +212,10 @@ def finish(figure: Figure, title: str, handles: Sequence[Any] | None = None) -> 
         handles = figure.axes[0].get_legend_handles_labels()[0]
     if handles:
         figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False)
-    figure.suptitle(title, fontsize=10)
+    rows, height = -(-len(handles) // 3), figure.get_size_inches()[1]
+    figure.suptitle(title, fontsize=10, y=max(0.98, 1 - 0.22 / height))  # that of a tall figure would lie in its panel
     plain_ticks(figure)
-    rows = -(-len(handles) // 3)
-    figure.tight_layout(rect=(0, 0.28 * rows / figure.get_size_inches()[1], 1, 1))
+    figure.tight_layout(rect=(0, 0.28 * rows / height, 1, 1))
     return figure
 
 
