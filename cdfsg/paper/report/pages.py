@@ -65,7 +65,7 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {"number": number, "heading": HEADINGS.get}
     environment.globals |= {
         "PAPER": PAPER, "QUANTITIES": HEADINGS, "SHORT": SHORT, "SIGNS": SIGNS, "VERDICTS": VERDICTS, "WORDS": WORDS,
-        "anchor": anchor, "code_of": code_of, "counted": counted, "nan": np.nan, "TABLES": TABLES,
+        "anchor": anchor, "code_of": code_of, "counted": counted, "nan": np.nan, "NAMES": NAMES, "TABLES": TABLES,
         "sides": sides, "table_name": table_name, "tolerance_of": tolerance_of, "with_interval": with_interval,
     }  # fmt: skip
     return environment
