@@ -22,13 +22,9 @@ def views():
 
 
 def here(name):
-    """The data set, if it is to be had here and is what the records were made of."""
+    """The data set, if it is to be had here."""
     with to_be_had():
-        found = views_of(name)
-    recorded = data_table.read("datasets").set_index("dataset").at[name, "checksum"]
-    if recorded != found.provenance.checksum:
-        pytest.skip(f"here {name} is {found.provenance.source}, the records are of other data")
-    return found
+        return views_of(name)
 
 
 def made(data, sizes, scale=1.0):
