@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _anchor_folders() -> None:
     """Make the folders that the environment names absolute: notebooks run in another one."""
     for name in (CACHE_ENVIRONMENT, download.ENVIRONMENT, nmnist.ENVIRONMENT, mediamill.ENVIRONMENT):
-        if os.environ.get(name) != mediamill.SURROGATE and (folder := named_folder(name)):
+        if folder := named_folder(name):
             os.environ[name] = str(folder.absolute())
 
 
@@ -123,7 +123,7 @@ def _data(_: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    kept = _on_the_papers_data(arguments.experiments)
+    kept = _with_data(arguments.experiments)
     for number, experiment in enumerate(kept, start=1):
         say(f"{table_name(experiment.table)}, {experiment.name} ({number} of {len(kept)})")
         if arguments.published:
@@ -135,14 +135,21 @@ def _run(arguments: argparse.Namespace) -> None:
         data_table.publish(RECORDS, {experiment.dataset for experiment in kept})
 
 
-def _on_the_papers_data(experiments: Sequence[Experiment]) -> list[Experiment]:
-    """The experiments whose data set is here: a surrogate says nothing about the paper."""
-    kept = [e for e in experiments if views_of(e.dataset).provenance.kind != "surrogate"]
-    lost = [table_name(e.table) for e in experiments if e not in kept]
-    if lost:
-        remedy = f"to run them, set {mediamill.ENVIRONMENT} to a copy (docs/pages/running.md)"
-        kept_as = "their published records and figures stay as they are"
-        say(f"{' and '.join(lost)} are not run, as the original Mediamill is not here; {kept_as}; {remedy}")
+def _with_data(experiments: Sequence[Experiment]) -> list[Experiment]:
+    """The experiments whose data set can be had, with a line on the others; DownloadError if there is none."""
+    errors: dict[str, DownloadError] = {}
+    for name in dict.fromkeys(experiment.dataset for experiment in experiments):
+        try:
+            views_of(name)
+        except DownloadError as error:
+            errors[name] = error
+    kept = [e for e in experiments if e.dataset not in errors]
+    if not kept:
+        raise DownloadError("\n".join(map(str, errors.values())))
+    for name, reason in errors.items():
+        lost = " and ".join(table_name(e.table) for e in experiments if e.dataset == name)
+        stays, remedy = "the published records and figures stay as they are", str(reason).splitlines()[-1]
+        say(f"{lost} cannot be run without the data set {name}; {stays}. {remedy}")
     return kept
 
 
@@ -187,7 +194,7 @@ def _verdict(_: argparse.Namespace) -> None:
 
 
 def _multiverse(arguments: argparse.Namespace) -> None:
-    began, kept = time.monotonic(), _on_the_papers_data(list(EXPERIMENTS.values()))
+    began, kept = time.monotonic(), _with_data(list(EXPERIMENTS.values()))
     with distribute.cluster(arguments.dask, arguments.jobs) as workers:
         won = multiverse.tour(kept, RUNS, workers, RECORDS)
     words = "meets" if won else "does not meet"

@@ -129,7 +129,7 @@ def test_the_status_fetches_and_makes_nothing_and_names_the_data_that_are_not_he
     monkeypatch.setattr("cdfsg.paper.compute.views_of", load)  # the other keeps what it has loaded before
     status, out, err = call("status")
     names = (mediamill.FILE, mnist.FILE, nmnist.FILE)
-    assert status == 0 and not err and not (tmp_path / "raw").exists() and "CDFSG_MEDIAMILL" not in os.environ
+    assert status == 0 and not err and not (tmp_path / "raw").exists()
     for line, name in zip(out.splitlines()[1::2], names, strict=True):
         words = f"{tmp_path / 'raw' / name} is not here; get it by make data"
         assert line == f"  published records: 0; whether of these data: {words}"
@@ -196,15 +196,23 @@ def test_reproduce_runs_judges_and_executes_the_notebooks_on_the_records(call, f
     assert "40_gcca-digits-identity.ipynb" in err
 
 
-def test_reproduce_leaves_out_tables_without_their_original_data_and_says_so(monkeypatch, capsys):
-    monkeypatch.setenv("CDFSG_MEDIAMILL", "surrogate")
+def test_tables_without_data_are_left_out_in_a_line_and_with_none_left_it_is_an_error(call, folders, monkeypatch):
+    mediamills = {table: experiments.EXPERIMENTS[table] for table in ("ta:pcctimemd", "ta:fvalmd")}
+    monkeypatch.setattr(cli, "EXPERIMENTS", mediamills | {SMALL.table: SMALL})
     monkeypatch.setattr(cli, "views_of", load)  # the other keeps what it has loaded before
-    asked = [experiments.EXPERIMENTS[table] for table in ("ta:pcctimemd", "ta:fvalmd")]
-    assert cli._on_the_papers_data([*asked, SMALL]) == [SMALL]
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "Table 3 and Table 6 are not run" in line and "published records and figures stay" in line
-    assert "CDFSG_MEDIAMILL" in line
-    assert cli._on_the_papers_data([SMALL]) == [SMALL] and not capsys.readouterr().err
+    monkeypatch.setattr(cli.multiverse, "tour", mock.Mock())
+    monkeypatch.setattr(mediamill, "_sources", list)
+    monkeypatch.setenv("CDFSG_DATA_DIR", str(folders / "raw"))
+    for command in ("run", "multiverse"):
+        status, _, err = call(command, "--jobs", "1")
+        (line,) = [line for line in err.splitlines() if "Table 3" in line]
+        assert status == 0 and "Table 3 and Table 6 cannot be run without the data set mediamill; " in line
+        assert "stay as they are. Place " in line and "set CDFSG_MEDIAMILL to a folder" in line
+    assert {path.name.partition("-")[0] for path in (folders / "records").glob("*-*.csv")} == {"digits"}
+    assert cli.multiverse.tour.call_args.args[0] == [SMALL]
+    status, out, err = call("run", "--only", "dataset=mediamill")
+    assert status == 1 and not out
+    assert "\ncdfsg: could not get mediamill.bits. Tried:\nPlace the file by hand" in err
 
 
 def test_the_data_command_names_each_data_set(call, monkeypatch):
@@ -233,13 +241,11 @@ def test_an_interruption_is_told_in_one_line_with_how_to_go_on(call, monkeypatch
 
 def test_folders_that_the_environment_names_are_the_same_for_notebooks_elsewhere(call, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    names = ("CDFSG_DATA_DIR", "CDFSG_CACHE_DIR", "CDFSG_NMNIST_DIR")
+    names = ("CDFSG_DATA_DIR", "CDFSG_CACHE_DIR", "CDFSG_NMNIST_DIR", "CDFSG_MEDIAMILL")
     for name in names:
         monkeypatch.setenv(name, "near")
-    monkeypatch.setenv("CDFSG_MEDIAMILL", "surrogate")
     call("status")
     assert {os.environ[name] for name in names} == {str(tmp_path / "near")}
-    assert os.environ["CDFSG_MEDIAMILL"] == "surrogate"
 
 
 def test_a_command_starts_without_what_only_notebooks_and_the_report_need():

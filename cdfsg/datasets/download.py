@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class DownloadError(RuntimeError):
-    """A file could not be fetched; the message has each attempt and the remedy."""
+    """A file could not be fetched; the message has each attempt, and in its last line the remedy."""
 
 
 class NotHereError(RuntimeError):
@@ -60,11 +60,12 @@ def data_dir() -> Path:
     return root / "data" / "raw" if (root / "pyproject.toml").is_file() else Path.home() / ".cache" / "cdfsg"
 
 
-def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
+def obtain(name: str, checksum: str, sources: Sequence[Source], *remedies: str) -> Path:
     """Path of a file in `data_dir`, fetched from the first source that works unless it is there undamaged.
 
-    The checksum, ``"md5:..."`` or ``"sha256:..."``, is verified at each call. DownloadError if no source gives the
-    file or the folder cannot be written; ModuleNotFoundError if the packages that download are not installed.
+    The checksum, ``"md5:..."`` or ``"sha256:..."``, is verified at each call. DownloadError if the folder cannot be
+    written, or no source gives the file: it then names the further `remedies`, too. ModuleNotFoundError if the
+    packages that download are not installed.
     """
     path = data_dir() / name
     if path.exists():
@@ -81,7 +82,7 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent)
         tempfile.TemporaryFile(dir=path.parent).close()  # before anything is fetched in vain
-        data = _first(path, checksum, sources)
+        data = _first(path, checksum, sources, remedies)
         write_atomically(path, data)
     except OSError as error:
         remedy = f"make room and its folder writable, or set {ENVIRONMENT} to another folder"
@@ -90,7 +91,7 @@ def obtain(name: str, checksum: str, sources: Sequence[Source]) -> Path:
     return path
 
 
-def _first(path: Path, checksum: str, sources: Sequence[Source]) -> bytes:
+def _first(path: Path, checksum: str, sources: Sequence[Source], remedies: Sequence[str]) -> bytes:
     """The verified bytes of the first source that works."""
     reasons = []
     for source in sources:
@@ -105,10 +106,12 @@ def _first(path: Path, checksum: str, sources: Sequence[Source]) -> bytes:
         except Exception as error:  # a source may fail in any way
             reasons.append(f"{source.describe}: {str(error) or repr(error)}")
             say(f"no success with {reasons[-1]}")
+    place = f"Place the file by hand as {path} ({checksum})"
     raise DownloadError(
         f"could not get {path.name}. Tried:\n"
         + "".join(f"  - {reason}\n" for reason in reasons)
-        + f"Place the file by hand as {path} ({checksum}), or set {ENVIRONMENT} to a folder that has it."
+        + ", or ".join([place, f"set {ENVIRONMENT} to a folder that has it", *remedies])
+        + "."
     )
 
 

@@ -1,6 +1,5 @@
 """Mediamill: 120 visual features of video keyframes, and the 101 labels of their annotation."""
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -9,14 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from cdfsg.datasets import mediamill_files as files
-from cdfsg.datasets.download import DownloadError, Source, data_dir, http, obtain, say, sha256, verify
+from cdfsg.datasets.download import Source, data_dir, http, obtain, say, sha256, verify
 from cdfsg.datasets.mediamill_files import FEATURES, LABELS, ROWS, decode
-from cdfsg.datasets.mediamill_surrogate import surrogate
 from cdfsg.datasets.packages import package_source
 from cdfsg.datasets.views import Provenance, Views
-from cdfsg.files import named_folder, write_atomically
+from cdfsg.files import named_folder
 
-ENVIRONMENT, SURROGATE = "CDFSG_MEDIAMILL", "surrogate"
+ENVIRONMENT = "CDFSG_MEDIAMILL"
 USED = 43_900
 CARDINALITY = 4.376
 # Of the values of the rows used, as float32, the features before the labels.
@@ -49,35 +47,19 @@ def load_mediamill() -> Views:
     Looked for in this order:
 
     1. what the environment variable ``CDFSG_MEDIAMILL`` names: a folder with the two files of LIBSVM's
-       multi-label collection ("mediamill (exp1)", packed or not), Mulan's ``mediamill.arff``, an
-       ``.npz`` file (see `cdfsg.datasets.mediamill_files.read_npz`), or the word ``surrogate``;
+       multi-label collection ("mediamill (exp1)", packed or not), or Mulan's ``mediamill.arff``;
     2. the file ``mediamill.bits`` (14 MB) in `cdfsg.datasets.download.data_dir`, made on first use of
-       LIBSVM's two files, placed there or fetched, or of an early release of scikit-multilearn (33 MB);
-    3. if it cannot be fetched, a surrogate (see `cdfsg.datasets.mediamill_surrogate`). Standard error
-       says so, and neither this process nor its children try again.
+       LIBSVM's two files, placed there or fetched, or of an early release of scikit-multilearn (33 MB).
 
     43,900 x (120 + 101) float32 in the units of the file, scale 1, centred: the training rows first, then the test
-    rows. The labels are zeros and ones. The kind is ``original`` for values of the known checksum, ``derived`` for
-    others (standard error says how they differ, if the original is at hand), ``surrogate`` for the stand-in.
-    Source: C. Snoek et al., The challenge problem for automated detection of 101 semantic concepts in multimedia,
-    ACM Multimedia 2006.
+    rows. The labels are zeros and ones. The kind is ``original`` for values of the known checksum. It is ``derived``
+    for others, which only ``CDFSG_MEDIAMILL`` can name; standard error says how they differ, if the original is at
+    hand. Source: C. Snoek et al., The challenge problem for automated detection of 101 semantic concepts in
+    multimedia, ACM Multimedia 2006.
     """
-    if os.environ.get(ENVIRONMENT) == SURROGATE:
-        return surrogate(USED)
     if path := named_folder(ENVIRONMENT):
         return _load_named(path)
-    try:
-        return _views(decode(obtain(FILE, FILE_CHECKSUM, _sources()).read_bytes()), FILE)
-    except DownloadError as error:
-        reason = str(error) if "\n" not in str(error) else "no source works"
-    # In the environment, so that worker processes use the same.
-    if _files_in(data_dir()):  # of other values, but better than a surrogate
-        os.environ[ENVIRONMENT] = str(data_dir())
-        return _load_named(data_dir())
-    say(f"Mediamill cannot be fetched ({reason}); a surrogate with its statistics is used, which is never compared "
-        f"with the paper. For the original, {_REMEDY}")  # fmt: skip
-    os.environ[ENVIRONMENT] = SURROGATE
-    return surrogate(USED)
+    return _views(decode(obtain(FILE, FILE_CHECKSUM, _sources(), _REMEDY).read_bytes()), FILE)
 
 
 def _load_named(path: Path) -> Views:
@@ -86,15 +68,13 @@ def _load_named(path: Path) -> Views:
         found = _files_in(path)
         if not found:
             raise FileNotFoundError(f"{ENVIRONMENT}={path}: expected {FILES[0]} and {FILES[1]} in this folder")
-        data, name = _read(found), ", ".join(file.name for file in found)
     elif not path.is_file():
-        remedy = f"{_REMEDY}, or to the word {SURROGATE}"
-        raise FileNotFoundError(f"{ENVIRONMENT}={path}: there is no such file or folder; {remedy}")
-    elif path.suffix not in (".arff", ".npz"):
-        raise ValueError(f"{ENVIRONMENT}={path}: expected a folder, an .arff or an .npz file; {_REMEDY}")
+        raise FileNotFoundError(f"{ENVIRONMENT}={path}: there is no such file or folder; {_REMEDY}")
+    elif path.suffix != ".arff":
+        raise ValueError(f"{ENVIRONMENT}={path}: expected a folder or an .arff file; {_REMEDY}")
     else:
-        arff = path.suffix == ".arff"
-        data, name = _read([path]) if arff else files.read_npz(path), path.name
+        found = [path]
+    data, name = _read(found), ", ".join(file.name for file in found)
     views = _views(data, name)
     if views.provenance.kind != "original":
         say(f"{name} is not the original Mediamill: {_difference(data)}")
@@ -105,10 +85,7 @@ def _difference(data: np.ndarray) -> str:
     """How values differ from the original ones, if these are at hand."""
     with suppress(OSError, ValueError):
         verify(data_dir() / FILE, FILE_CHECKSUM)
-        original = decode((data_dir() / FILE).read_bytes())
-        if data.shape != original.shape:
-            return f"{len(data)} rows in place of {len(original)}"
-        apart = np.abs(data - original)
+        apart = np.abs(data - decode((data_dir() / FILE).read_bytes()))
         return f"{np.count_nonzero(apart)} of {apart.size} values differ, by at most {apart.max():.2g}"
     return f"the checksum of its values is {sha256(data[:USED].data)}, expected {CHECKSUM}"
 
@@ -155,13 +132,9 @@ def _sources() -> list[Source]:
 
 
 def _served(mirror: str) -> bytes:
-    """The small file from LIBSVM's; those of other values are kept, in case no source has the original."""
-    texts = {mirror + name: http(mirror + name, timeout=TIMEOUT, most=MOST).fetch() for name in FILES}
-    data = _parse(texts)
-    if sha256(data[:USED].data) != CHECKSUM:
-        for name, content in texts.items():
-            write_atomically(data_dir() / Path(name).name, content)
-    return _packed(data)
+    """The small file from LIBSVM's."""
+    names = (mirror + name for name in FILES)
+    return _packed(_parse({name: http(name, timeout=TIMEOUT, most=MOST).fetch() for name in names}))
 
 
 def _packed(data: np.ndarray) -> bytes:

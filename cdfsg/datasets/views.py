@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from cdfsg.checks import is_real, is_whole
 from cdfsg.linalg import sym, view_slices
 
-KINDS = ("original", "derived", "surrogate", "synthetic")
+KINDS = ("original", "derived", "synthetic")
 
 # Rows looked at or turned to float64 at a time: 6 MB at MNIST's 784 columns.
 _CHUNK = 1024
@@ -21,7 +21,7 @@ _CHUNK = 1024
 class Provenance:
     """Where the numbers of a data set come from.
 
-    The kind is one of `KINDS`: the data named, data computed from them, a surrogate, or drawn from a known model.
+    The kind is one of `KINDS`: the data named, data computed from them, or drawn from a known model.
     """
 
     source: str  # a file, a package, a generator with its parameters

@@ -2,63 +2,15 @@ import bz2
 import hashlib
 import os
 import re
-import tomllib
 
 import numpy as np
 import pytest
 
-from cdfsg.datasets import load, load_mediamill, mediamill, mediamill_files, mediamill_surrogate
+from cdfsg.datasets import DownloadError, load_mediamill, mediamill, mediamill_files
 from cdfsg.datasets.download import Source, data_dir
 from cdfsg.datasets.mediamill_files import decode, encode
 from cdfsg.metrics import canonical_correlations
-from tests.datasets.builders import arff, python2_pickle, svm, tarred
-
-# --- the surrogate ---
-
-FACTS = tomllib.loads(mediamill_surrogate.FACTS.read_text())
-
-
-@pytest.fixture(scope="module")
-def surrogate():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CDFSG_MEDIAMILL", "surrogate")
-        return load("mediamill")
-
-
-def correlation_spectrum(columns):
-    return np.linalg.eigvalsh(np.corrcoef(columns.T.astype(np.float64)))[::-1]
-
-
-def parts(views):
-    return tuple(views.data[:, part] for part in views.slices)
-
-
-def test_the_surrogate_is_the_same_bytes_on_each_machine_and_says_what_it_is(surrogate):
-    assert surrogate.data.shape == (43900, 221) and surrogate.data.dtype == np.float32
-    assert surrogate.sizes == (120, 101) and surrogate.scale == 1 and surrogate.centred
-    assert surrogate.name == "mediamill" and surrogate.provenance.kind == "surrogate"
-    assert surrogate.provenance.source.startswith("surrogate of Mediamill") and "surrogate" in repr(surrogate)
-    expected = "94c1a71b80444a47553b132bd2c8d0eb279f2fcc2578622e432d8fe50bf4bd77"
-    assert surrogate.provenance.checksum == f"sha256:{expected}"
-    assert hashlib.sha256(surrogate.data).hexdigest() == expected
-
-
-def test_the_surrogate_has_the_statistics_that_it_is_said_to_have(surrogate):
-    features, labels = parts(surrogate)
-    assert np.unique(labels).tolist() == [0, 1] and round(float(labels.sum()) / 43900, 3) == 4.373
-    np.testing.assert_allclose(labels.mean(axis=0), FACTS["prevalence"], rtol=0, atol=0.51 / 43900)
-    found = canonical_correlations(surrogate.covariance, surrogate.sizes)
-    np.testing.assert_allclose(found, FACTS["canonical_correlations"], rtol=0, atol=2e-4)
-    np.testing.assert_allclose(found[:5], [0.648, 0.564, 0.475, 0.364, 0.357], rtol=0, atol=1e-3)
-    np.testing.assert_allclose(correlation_spectrum(features), FACTS["feature_spectrum"], rtol=4e-4)
-    real = [4.741, 3.087, 2.622, 2.465, 2.244, 2.180, 2.102, 1.989, 1.920, 1.881]
-    np.testing.assert_allclose(correlation_spectrum(labels)[:10], real, rtol=0.01)
-    exact = features.astype(np.float64)
-    np.testing.assert_allclose([exact.mean(axis=0), exact.std(axis=0)], [[0.5] * 120, [0.2] * 120], rtol=0, atol=1e-4)
-    np.testing.assert_array_equal(exact * 1024, np.rint(exact * 1024))
-
-
-# --- few rows in place of the original ---
+from tests.datasets.builders import arff, python2_pickle, svm, tarred, to_be_had
 
 ROWS, USED = 60, 53
 
@@ -74,7 +26,7 @@ def rows():
 @pytest.fixture(autouse=True)
 def few(request, rows, tmp_path, monkeypatch):
     """Make 60 random rows stand in for Mediamill's, in an empty data folder and without a way to fetch."""
-    if {"surrogate", "original"} & set(request.fixturenames):
+    if "original" in request.fixturenames:
         return
     monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path / "raw"))
     monkeypatch.setenv("CDFSG_MEDIAMILL", "")
@@ -133,16 +85,12 @@ def mirror(serve, monkeypatch):
     return put
 
 
-@pytest.mark.parametrize("kind", ["packed", "unpacked", "arff", "float32", "float64"])
+@pytest.mark.parametrize("kind", ["packed", "unpacked", "arff"])
 def test_the_users_files_of_any_kind_with_the_real_values_are_original(rows, tmp_path, monkeypatch, kind):
-    path = {"arff": tmp_path / "mediamill.arff", "packed": tmp_path, "unpacked": tmp_path}.get(kind, tmp_path / "x.npz")
-    monkeypatch.setenv("CDFSG_MEDIAMILL", str(path))
-    if path == tmp_path:
-        place(path, *rows, unpacked=kind == "unpacked")
-    elif kind == "arff":
+    path = tmp_path / "mediamill.arff" if kind == "arff" else place(tmp_path, *rows, unpacked=kind == "unpacked")
+    if kind == "arff":
         path.write_bytes(arff(*rows))
-    else:
-        np.savez(path, features=np.round(rows[0].astype(kind), 6), labels=rows[1])
+    monkeypatch.setenv("CDFSG_MEDIAMILL", str(path))
     check(load_mediamill(), rows)
 
 
@@ -188,15 +136,6 @@ def test_the_package_goes_before_mirrors_files_of_other_values(rows, mirror, pac
     assert re.search(r"no success with http://.*/multilabel/: \d+ bytes with sha256 ", capfd.readouterr().err)
 
 
-def test_mirrors_files_of_other_values_are_derived_in_other_processes_too(rows, mirror, monkeypatch, capfd):
-    other = altered(rows)
-    mirror(*packed(*other))
-    check(load_mediamill(), other, "derived")
-    assert os.environ["CDFSG_MEDIAMILL"] == str(data_dir())
-    check(load_mediamill(), other, "derived")
-    assert "is not the original Mediamill: the checksum of its values is sha256:" in capfd.readouterr().err
-
-
 # --- what is not Mediamill ---
 
 
@@ -212,59 +151,22 @@ def test_a_number_of_rows_or_of_labels_that_is_not_mediamills_is_refused(rows, t
         load_mediamill()
 
 
-# --- derived data ---
+def failed():
+    """What is said where no source has Mediamill."""
+    with pytest.raises(DownloadError) as caught:
+        load_mediamill()
+    return str(caught.value)
 
 
-def test_a_discretised_file_is_derived_and_its_levels_become_scores(rows, tmp_path, monkeypatch):
-    levels = np.random.default_rng(1).integers(1, 4, (ROWS - 9, 120), dtype=np.uint8)
-    packed = np.packbits(rows[1][: ROWS - 9], axis=1)
-    np.savez(tmp_path / "x.npz", features=levels, labels=packed, n_labels=101)
-    monkeypatch.setenv("CDFSG_MEDIAMILL", str(tmp_path / "x.npz"))
-    views = load_mediamill()
-    np.testing.assert_array_equal(parts(views)[0], np.float32([0, 0.5, 1])[levels - 1])
-    np.testing.assert_array_equal(parts(views)[1], rows[1][: ROWS - 9])
-    assert views.provenance.kind == "derived"
+def test_without_a_source_the_error_has_each_attempt_and_the_way_to_use_files_of_ones_own(rows):
+    place(data_dir(), *altered(rows))
+    _, placed, package, remedy = failed().splitlines()
+    assert re.search(r"test-exp1\.svm\.bz2 in the data folder: \d+ bytes with sha256 \w+, expected", placed)
+    assert "the package: division by zero" in package
+    assert "or set CDFSG_MEDIAMILL to a folder with train-exp1.svm.bz2 and test-exp1.svm.bz2" in remedy
 
 
-@pytest.mark.parametrize("at_hand", [False, True])
-def test_other_values_or_rows_are_derived_and_it_is_told_how_they_differ(rows, tmp_path, monkeypatch, capfd, at_hand):
-    if at_hand:
-        data_dir().mkdir()
-        (data_dir() / mediamill.FILE).write_bytes(encode(np.hstack(rows)))
-    told = [
-        (altered(rows), "1 of 13260 values differ, by at most 0.14\n"),
-        ((rows[0][1:], rows[1][1:]), f"{ROWS - 1} rows in place of {ROWS}\n"),
-    ]
-    monkeypatch.setenv("CDFSG_MEDIAMILL", str(tmp_path / "x.npz"))
-    for (features, labels), how in told:
-        np.savez(tmp_path / "x.npz", features=features, labels=labels)
-        assert load_mediamill().provenance.kind == "derived"
-        how = how if at_hand else "the checksum of its values is sha256:"
-        assert f"x.npz is not the original Mediamill: {how}" in capfd.readouterr().err
-
-
-# --- falling back on the surrogate ---
-
-
-@pytest.fixture
-def stand_in(monkeypatch):
-    made = []
-    monkeypatch.setattr(mediamill, "surrogate", lambda n_samples: made.append(n_samples) or made)
-    return made
-
-
-def test_without_the_files_the_surrogate_is_used_and_nothing_is_tried_again(stand_in, monkeypatch, capfd):
-    assert load_mediamill() is stand_in == [USED]
-    line = capfd.readouterr().err.splitlines()[-1]
-    assert "Mediamill cannot be fetched (no source works); a surrogate" in line
-    assert "set CDFSG_MEDIAMILL to a folder with train-exp1.svm.bz2 and test-exp1.svm.bz2" in line
-    assert os.environ["CDFSG_MEDIAMILL"] == "surrogate"
-    monkeypatch.setattr(mediamill, "obtain", None)
-    load_mediamill()
-    assert len(stand_in) == 2 and capfd.readouterr().err == ""
-
-
-def test_a_silent_mirror_is_given_up_soon_and_asked_for_one_file_only(stand_in, mirror, monkeypatch, capfd):
+def test_a_silent_mirror_is_given_up_soon_and_asked_for_one_file_only(mirror, monkeypatch):
     asked = []
 
     def silent(connection, stop):
@@ -273,17 +175,31 @@ def test_a_silent_mirror_is_given_up_soon_and_asked_for_one_file_only(stand_in, 
 
     monkeypatch.setattr(mediamill, "TIMEOUT", 0.2)
     mirror(silent, silent)
-    load_mediamill()
-    assert stand_in and len(asked) == 1 and "timed out" in capfd.readouterr().err
+    assert "timed out" in failed() and len(asked) == 1
 
 
-@pytest.mark.parametrize("harm", ["cut off", "fewer rows", "no archive"])
-def test_a_download_that_is_not_mediamill_is_not_placed(stand_in, rows, mirror, capfd, harm):
-    first, second = packed(*(part[:50] if harm == "fewer rows" else part for part in rows))
-    mirror(first, {"cut off": second[:-30], "fewer rows": second, "no archive": b"<html>not found</html>"}[harm])
-    load_mediamill()
-    assert stand_in and "Mediamill cannot be fetched" in capfd.readouterr().err
-    assert os.listdir(data_dir()) == []
+@pytest.mark.parametrize("harm", ["cut off", "fewer rows", "other values", "no archive"])
+def test_a_download_that_is_not_mediamill_is_not_placed(rows, mirror, harm):
+    served = {"fewer rows": [part[:50] for part in rows], "other values": altered(rows)}.get(harm, rows)
+    first, second = packed(*served)
+    mirror(first, {"cut off": second[:-30], "no archive": b"<html>not found</html>"}.get(harm, second))
+    assert "/multilabel/" in failed() and os.listdir(data_dir()) == []
+
+
+# --- derived data ---
+
+
+@pytest.mark.parametrize("at_hand", [False, True])
+def test_the_users_files_of_other_values_are_derived_and_it_is_told_how_they_differ(
+    rows, tmp_path, monkeypatch, capfd, at_hand
+):
+    if at_hand:
+        data_dir().mkdir()
+        (data_dir() / mediamill.FILE).write_bytes(encode(np.hstack(rows)))
+    monkeypatch.setenv("CDFSG_MEDIAMILL", str(place(tmp_path / "mine", *altered(rows))))
+    check(load_mediamill(), altered(rows), "derived")
+    how = "1 of 13260 values differ, by at most 0.14\n" if at_hand else "the checksum of its values is sha256:"
+    assert f"is not the original Mediamill: {how}" in capfd.readouterr().err
 
 
 # --- the original ---
@@ -291,21 +207,15 @@ def test_a_download_that_is_not_mediamill_is_not_placed(stand_in, rows, mirror, 
 
 @pytest.fixture(scope="module")
 def original():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CDFSG_MEDIAMILL", "")
-        views = load_mediamill()
-    if views.provenance.kind != "original":
-        if os.environ.get("CI"):
-            pytest.fail(f"Mediamill cannot be had: {views.provenance}")
-        pytest.skip("Mediamill cannot be had; standard error says why")
-    return views
+    with to_be_had():
+        return load_mediamill()
 
 
 def test_the_original_has_its_known_shape_checksum_and_labels(original):
     assert original.data.shape == (43_900, 221) and original.sizes == (120, 101) and original.centred
     checksum = "sha256:783a06d0dad8e341748e6562d842a0432920836166ffc5812458b4dd979b8400"
     assert original.provenance.checksum == checksum == f"sha256:{hashlib.sha256(original.data).hexdigest()}"
-    labels = parts(original)[1]
+    labels = original.data[:, 120:]
     assert np.unique(labels).tolist() == [0, 1] and np.linalg.matrix_rank(labels) == 100
     assert round(float(labels.sum(dtype=np.float64)) / 43_900, 3) == 4.376
 

@@ -9,7 +9,6 @@ anew and read the difference::
 import contextlib
 import io
 import json
-import os
 import re
 import tomllib
 import warnings
@@ -65,6 +64,5 @@ def test_the_record_has_the_texts_of_all_cases_and_of_no_other():
 
 if __name__ == "__main__":
     warnings.simplefilter("error")
-    os.environ.setdefault("CDFSG_MEDIAMILL", "surrogate")
     lines = [f"{json.dumps(name)} = {json.dumps(told(name))}\n" for name in BAD]
     write_atomically(SNAPSHOT, "# Written by python -m tests.torture.test_bad_input\n" + "".join(lines))

@@ -157,7 +157,7 @@ def test_a_read_only_checkout_runs_with_its_caches_elsewhere_and_says_so_without
 @pytest.mark.case("world: a read-only checkout")
 @pytest.mark.torture
 def test_the_commands_that_only_read_work_in_a_read_only_checkout(tally, read_only, tmp_path):
-    elsewhere = {"root": read_only, "CDFSG_CACHE_DIR": str(tmp_path), "CDFSG_MEDIAMILL": "surrogate"}
+    elsewhere = {"root": read_only, "CDFSG_CACHE_DIR": str(tmp_path)}
     for command in (["status", "--only", "dataset=mediamill"], ["verdict", "--help"], ["theory", "--help"]):
         done = python("-m", "cdfsg", *command, **elsewhere)
         tally(done.returncode == 0 or pytest.fail(done.stderr))
