@@ -1,4 +1,4 @@
-"""The files that Mediamill comes in: text, arrays of numpy, a package's pickles, and a small one of our own.
+"""The files that Mediamill comes in: text, a package's pickles, and a small one of our own.
 
 Our own file has 313 bytes a row: the lower 16 bits of the 120 features in millionths, big-endian; their upper 4 bits,
 two features to a byte; the 101 labels as bits. The features have six decimals, so nothing is lost.
@@ -7,9 +7,6 @@ two features to a byte; the 101 labels as bits. The features have six decimals, 
 import bz2
 import io
 import re
-import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -82,39 +79,13 @@ def read_text(name: str, content: bytes) -> np.ndarray:
 
     ValueError names a file that is malformed, cut off or has more than `ROWS` rows.
     """
-    with _named(name, "a file of LIBSVM's multi-label collection or an ARFF file"):
+    try:
         content = _unpack(content) if name.endswith(".bz2") else content
         if content.count(b"\n") > ROWS + 2 * (FEATURES + LABELS):
             raise ValueError(f"more than {ROWS} rows")
         return (_read_arff if name.endswith(".arff") else _read_svm)(content)
-
-
-def read_npz(path: Path) -> np.ndarray:
-    """Features and labels side by side, out of the arrays ``features`` and ``labels`` of an ``.npz`` file.
-
-    The labels may be packed into bits along the rows (``numpy.packbits``) with their number as ``n_labels``. Whole
-    numbers are levels of a discretised version; they are brought to [0, 1], the range of the scores.
-    """
-    with _named(str(path), "an .npz file with the arrays features and labels"):
-        with zipfile.ZipFile(path) as archive:
-            if (size := sum(member.file_size for member in archive.infolist())) > _LARGEST:
-                raise ValueError(f"it unpacks to {size} bytes, more than {_LARGEST}")
-        with np.load(path, allow_pickle=False) as found:
-            features, labels = found["features"], found["labels"]
-            if "n_labels" in found:
-                labels = np.unpackbits(labels, axis=1)[:, : int(found["n_labels"])]
-        if features.dtype.kind in "iu":
-            low, high = int(features.min()), int(features.max())
-            features = (features.astype(np.float64) - low) / max(high - low, 1)
-        return side_by_side(features, labels)
-
-
-@contextmanager
-def _named(name: str, expected: str) -> Iterator[None]:
-    """Report whatever a damaged file raises by its name."""
-    try:
-        yield
-    except Exception as error:
+    except Exception as error:  # a damaged file can raise nearly anything
+        expected = "a file of LIBSVM's multi-label collection or an ARFF file"
         raise ValueError(f"{name}: {str(error) or repr(error)}; expected {expected}; get it anew") from error
 
 

@@ -45,17 +45,13 @@ def npy(array):
     return stream.getvalue()
 
 
-def zipped(members, compression=zipfile.ZIP_STORED):
+def zipped(members):
     """A zip archive of pairs of a name, or a ZipInfo, and a content."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", compression) as archive:
+    with zipfile.ZipFile(stream, "w") as archive:
         for name, content in members:
             archive.writestr(name, content)
     return stream.getvalue()
-
-
-def npz(**members):
-    return zipped([(f"{name}.npy", content) for name, content in members.items()], zipfile.ZIP_DEFLATED)
 
 
 def tarred(members):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cdfsg.datasets import mediamill_files
-from cdfsg.datasets.mediamill_files import decode, encode, read_npz, read_text
+from cdfsg.datasets.mediamill_files import decode, encode, read_text
 
 SVM = "3,0 1:0.5 4:-2e-1\n1:1 2:0.25\n2 \n"
 ARFF = """% a comment
@@ -98,22 +98,3 @@ def test_a_malformed_row_is_refused_with_the_name_of_the_file(small, name, row):
 def test_a_file_that_is_no_such_table_is_refused_by_its_name(small, name, content):
     with pytest.raises(ValueError, match=rf"^{name}: .*get it anew"):
         read_text(name, content)
-
-
-# --- arrays ---
-
-
-@pytest.mark.parametrize(
-    "content, found",
-    [
-        ({"features": np.zeros((3, 120))}, "labels is not a file in the archive"),
-        ({"features": np.zeros((3, 119)), "labels": np.zeros((3, 101))}, r"features of shape \(3, 119\)"),
-        ({"features": np.zeros((3, 120)), "labels": np.zeros((4, 101))}, r"labels of shape \(4, 101\)"),
-        ({"features": np.zeros((3, 120)), "labels": np.full((3, 101), 2)}, "labels other than 0 and 1"),
-        ({"features": np.full((3, 120), np.inf), "labels": np.zeros((3, 101))}, "infinite or not a number"),
-    ],
-)
-def test_an_npz_file_of_something_else_is_refused(tmp_path, content, found):
-    np.savez(tmp_path / "x.npz", **content)
-    with pytest.raises(ValueError, match=rf"x\.npz: .*{found}.*get it anew"):
-        read_npz(tmp_path / "x.npz")

@@ -5,7 +5,6 @@ import contextlib
 import gzip
 import hashlib
 import os
-import pickle
 import re
 import stat
 import subprocess
@@ -14,17 +13,15 @@ import zipfile
 from pathlib import Path
 
 import nbformat
-import numpy as np
 import pytest
 
 from cdfsg import __main__ as cli
 from cdfsg.datasets import mnist
 from cdfsg.datasets.download import DownloadError, Source, obtain
-from cdfsg.datasets.mediamill_files import read_npz
 from cdfsg.datasets.packages import package_source
 from cdfsg.files import NOTEBOOKS, ROOT, write_atomically
 from cdfsg.paper.report import notebooks
-from tests.datasets.builders import hub_wheel, zipped
+from tests.datasets.builders import hub_wheel
 
 GOOD = b"the right bytes"
 MD5 = "md5:" + hashlib.md5(GOOD).hexdigest()
@@ -73,16 +70,6 @@ def test_the_search_for_dangerous_calls_finds_each_kind(tmp_path, line):
 # --- checksums come first --------------------------------------------------------------------------------
 
 
-class Pwn:
-    """Unpickled, it would make a folder."""
-
-    def __init__(self, folder):
-        self.folder = str(folder)
-
-    def __reduce__(self):
-        return os.mkdir, (self.folder,)
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path / "raw"))
@@ -100,18 +87,6 @@ def test_an_idx_file_with_another_checksum_never_reaches_the_parser(folder, monk
     with pytest.raises(DownloadError):
         mnist.load_images()
     assert reached == [] and os.listdir(folder) == [name]
-
-
-@pytest.mark.case("safety: checksum before parser")
-def test_an_npz_file_with_a_pickle_in_it_is_refused_and_the_pickle_not_run(tmp_path):
-    np.savez(tmp_path / "x.npz", features=np.array([Pwn(tmp_path / "pwned")]), labels=np.zeros((1, 101)))
-    with pytest.raises(ValueError, match="Object arrays cannot be loaded"):
-        read_npz(tmp_path / "x.npz")
-    pickled = pickle.dumps(Pwn(tmp_path / "pwned"))
-    (tmp_path / "y.npz").write_bytes(zipped([("features", pickled), ("features.npy", pickled)]))
-    with pytest.raises(ValueError, match="features|pickle"):
-        read_npz(tmp_path / "y.npz")
-    assert not (tmp_path / "pwned").exists()
 
 
 # --- archives stay where they are ------------------------------------------------------------------------
