@@ -1,7 +1,7 @@
 """Exact solutions of GCCA from streamed covariances, where these are small enough to be kept."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +13,15 @@ from cdfsg import metrics
 from cdfsg.linalg import Array, sym, view_slices
 from cdfsg.merits import Identity, Merit, largest_slope
 from cdfsg.problems import SampledProblem
-from cdfsg.streamed import LEVEL, Moments, ViewRows, dense
+from cdfsg.streamed import LEVEL, Moments, ViewRows, dense, squares_fit
+from cdfsg.structure import Structure, structure_of
 
 WIDEST = 4000  # columns in all up to which covariances are kept: 128 MB
 RESOLVED = 1e-10  # relative variance down to which one pass in double precision gives a direction to six digits
 SINGLE = 1e-4  # the same in single precision, to three digits
-LAST = 100  # rows that are kept to see what one pass leaves to rounding
+SAMPLE = 100  # rows that are kept to see what one pass leaves to rounding
+ROUNDED = 100  # units of rounding that a deviation must exceed to be more than rounding
+FAR = 100  # standard deviations from zero from which a sparse column is centred before it is squared
 LEAST = 1e-15  # relative variance that a second pass blows up to one
 CONSTANT = 1e-13  # deviation of a projection, relative to its largest value, that is none
 NO_ROWS = "the iterator gave no rows; if it was read before, make a new one"
@@ -46,8 +49,10 @@ class ExactSolver:
         self.ridge = np.zeros(n) if ridge is None else ridge  # added to the diagonal of M
         self.moments, self.shift, self.products = Moments(n), np.zeros(n), np.zeros((n, n), order="F")
         self.single = False  # whether float32 rows are multiplied in single precision, twice as fast
-        self.basis: list[Array] = []  # per view the directions that the second pass takes moments of
-        self.last: list[tuple[Array, float]] = []  # rows of each view and their relative precision
+        # Per view the directions that the second pass takes moments of, and the inverse of their matrix.
+        self.basis: list[Array] = []
+        self.inverse: list[Array] = []
+        self.sample: list[tuple[Array, float]] = []  # rows of each view and their relative precision
 
     @property
     def weights(self) -> Array:
@@ -68,26 +73,30 @@ class ExactSolver:
     @cached_property
     def spectra(self) -> tuple[Array, list[tuple[Array, Array]]]:
         """Units of the columns (n,); in them eigenvalues and eigenvectors of each view's covariance with its ridge."""
-        correlation, units = self._correlation()
-        correlation = self._with_ridge(correlation, units)
-        return units, [np.linalg.eigh(correlation[view, view]) for view in self.slices]
+        S, units = self._in_units()
+        S = self._with_ridge(S, units)
+        return units, [np.linalg.eigh(S[view, view]) for view in self.slices]
 
     def advance(self, blocks: list[ViewRows]) -> None:
         """Take in rows, one block (l, n_i) per view."""
         if self.basis:  # the moments in its coordinates are of the rows before alone
-            gap, self.shift, self.basis = self.moments.mean - self.mean, self.moments.mean.copy(), []
+            gap, self.shift, self.basis, self.inverse = self.moments.mean - self.mean, self.moments.mean.copy(), [], []
             self.products = np.asfortranarray((self.covariance - np.outer(gap, gap)) * self.moments.rows)
         with np.errstate(over="ignore", invalid="ignore"):
             self.moments.update(blocks)
         self.moments.require_squares(self.slices, np.dtype(np.float64))
-        self.last = [(dense(block[-LAST:]).astype(np.float64), np.finfo(block.dtype).eps) for block in blocks]
+        self._sample(blocks)
         self._forget()
+        is_first = self.moments.rows == blocks[0].shape[0]
         if all(map(sparse.issparse, blocks)):
-            Z = sparse.hstack(blocks, format="csr").astype(np.float64)
-            self.products += (Z.T @ Z).toarray()
+            if is_first:
+                far = np.abs(self.moments.mean) > FAR * np.sqrt(self.moments.variance)
+                self.shift = np.where(far, self.moments.mean, 0)
+            self._add_sparse(sparse.hstack(blocks, format="csr").astype(np.float64))
             return
-        single = self.single and all(block.dtype == np.float32 for block in blocks)
-        if self.moments.rows == blocks[0].shape[0]:
+        reach = self.moments.largest_deviation(self.moments.mean)
+        single = self.single and all(block.dtype == np.float32 for block in blocks) and squares_fit(reach)
+        if is_first:
             self.shift = self.moments.mean.astype(np.float32 if single else np.float64).astype(np.float64)
         gap = np.empty((blocks[0].shape[0], len(self.shift)), np.float32 if single else np.float64)
         for block, view in zip(blocks, self.slices, strict=True):
@@ -104,7 +113,7 @@ class ExactSolver:
         self._forget()
 
     def is_resolved(self, least: float | None = None) -> bool:
-        """Whether the last rows show no direction whose relative variance is below `least`, beyond their own rounding.
+        """Whether some rows show no direction whose relative variance is below `least`, beyond their own rounding.
 
         Evaluated on rows, a direction is known to their precision; in sums of squares, to the root of that.  Without
         `least` single precision is taken for exact, since rows can be read again; with it, for rounded.
@@ -112,10 +121,12 @@ class ExactSolver:
         strict = least is None
         units, spectra = self.spectra
         least = least or (SINGLE if self.single else RESOLVED)
-        for view, (values, vectors), (block, precision) in zip(self.slices, spectra, self.last, strict=True):
-            rounded = max(1e3 * np.finfo(float).eps, 0.0 if strict else precision * len(units[view]) ** 0.5 / 2)
-            gaps = (block - self.mean[view]) / units[view] @ vectors[:, values <= least * values[-1]]
-            if np.abs(gaps).max(initial=0.0) > rounded * np.abs(block / units[view]).max():
+        for view, (values, vectors), (rows, precision) in zip(self.slices, spectra, self.sample, strict=True):
+            eps, directions = ROUNDED * np.finfo(float).eps, vectors[:, values <= least * values[-1]]
+            of_rows = max(eps, 0.0 if strict else precision * len(units[view]) ** 0.5 / 2)
+            centred = (rows - self.mean[view]) / units[view]
+            rounding = of_rows * (np.abs(rows / units[view]) @ np.abs(directions)) + eps * np.abs(centred).max()
+            if (np.abs(centred @ directions) > rounding).any():
                 return False
         return True
 
@@ -124,7 +135,9 @@ class ExactSolver:
         if not self.basis:
             units, spectra = self.spectra
             for view, (values, vectors) in zip(self.slices, spectra, strict=True):
-                self.basis.append(vectors / np.maximum(values, LEAST * values[-1]) ** 0.5 / units[view, None])
+                roots = np.maximum(values, LEAST * values[-1]) ** 0.5
+                self.basis.append(vectors / roots / units[view, None])
+                self.inverse.append((vectors * roots).T * np.where(np.isinf(units[view]), 0, units[view]))
             self.products[:] = 0
             vars(self).pop("best", None)
         gaps = zip(blocks, self.slices, self.basis, strict=True)
@@ -144,15 +157,16 @@ class ExactSolver:
         """
         S, units, least = self._mean_products(), np.ones(len(self.shift)), RESOLVED
         if not self.basis:
-            S, units = self._correlation()
+            S, units = self._in_units()
             least = self.noise
         T, roots = metrics.whitened(self._with_ridge(S, units), self.sizes, rtol=least)
         ranks, p = [root.shape[1] for root in roots], self.n_components
         if p > max(ranks):
             raise ValueError(f"n_components={p}: expected at most {max(ranks)}, the rank of these rows")
-        Y = eigh(T, subset_by_index=(len(T) - p, len(T) - 1))[1][:, ::-1]
-        if self.merit.name != "identity":
-            Y = _ascend(T, Y, np.cumsum(ranks)[:-1], self.merit)
+        if self.merit.name == "identity":
+            Y = eigh(T, subset_by_index=(len(T) - p, len(T) - 1))[1][:, ::-1]
+        else:
+            Y = _best_ascent(T, p, np.cumsum(ranks)[:-1], self.merit)
         X = metrics.unwhitened(Y, roots)
         for view in self.slices:  # what has no variance but by rounding is no component: a ridge would let it in
             empty = np.einsum("np,np->p", X[view], S[view, view] @ X[view]) <= least * (X[view] ** 2).sum(axis=0)
@@ -161,6 +175,35 @@ class ExactSolver:
         if self.basis:
             X = np.concatenate([B @ X[view] for B, view in zip(self.basis, self.slices, strict=True)])
         return X / units[:, None], K
+
+    def structure(self, weights: Array) -> Structure:
+        """Moments of the columns with the projections on weights (n, p)."""
+        if not self.basis:
+            return structure_of(self.covariance, weights, self.slices)
+        views = list(zip(self.slices, self.inverse, strict=True))
+        Y = np.concatenate([B @ weights[view] for view, B in views])  # in coordinates in which nothing cancels
+        found = structure_of(self._mean_products(), Y, self.slices)
+        mixed = np.concatenate([np.einsum("nk,kjp->njp", B.T, found.mixed[view]) for view, B in views])
+        return replace(found, columns=np.diag(self.covariance), mixed=mixed)
+
+    def _sample(self, blocks: list[ViewRows]) -> None:
+        """Keep some rows of each block, and fewer and fewer of those before."""
+        at = np.unique(np.linspace(0, blocks[0].shape[0] - 1, SAMPLE).astype(int))
+        new = [(dense(block[at]).astype(np.float64), np.finfo(block.dtype).eps) for block in blocks]
+        old = [(rows[::2], precision) for rows, precision in self.sample] or [(rows[:0], eps) for rows, eps in new]
+        both = zip(old, new, strict=True)
+        self.sample = [(np.concatenate([kept, rows]), max(before, eps)) for (kept, before), (rows, eps) in both]
+
+    def _add_sparse(self, Z: Any) -> None:
+        """Add the products of CSR rows; columns with a shift are centred, since theirs would cancel."""
+        far = np.flatnonzero(self.shift)
+        near = Z.multiply(self.shift == 0).tocsr()
+        centred = Z[:, far].toarray() - self.shift[far]
+        products = (near.T @ near).toarray()
+        products[:, far] = near.T @ centred
+        products[far] = products[:, far].T
+        products[np.ix_(far, far)] = centred.T @ centred
+        self.products += products
 
     def _forget(self) -> None:
         """Forget what follows from the moments."""
@@ -184,10 +227,11 @@ class ExactSolver:
         upper = np.triu(self.products) / self.moments.rows
         return upper + np.triu(upper, 1).T
 
-    def _correlation(self) -> tuple[Array, Array]:
-        """The covariance in columns of unit size, and these units (n,), infinite where a column is constant."""
-        units = np.sqrt(np.maximum(np.diag(self.covariance), 0))
-        units[units <= LEVEL * np.abs(self.moments.mean)] = np.inf
+    def _in_units(self) -> tuple[Array, Array]:
+        """The covariance in columns whose size with the ridge is 1, and these units (n,), infinite for constant ones."""
+        variance = np.maximum(np.diag(self.covariance), 0)
+        is_constant = np.sqrt(variance) <= LEVEL * np.abs(self.moments.mean)
+        units = np.where(is_constant, np.inf, np.sqrt(variance + self.ridge))
         return self.covariance / np.outer(units, units), units
 
 
@@ -205,8 +249,19 @@ def streamed_moments(projections: Iterable[list[Array]], center: bool) -> Array:
     return (S * np.outer(varies, varies)).reshape(m, -1, m, len(S) // m).transpose(0, 2, 1, 3)
 
 
-def _ascend(T: Array, Y: Array, cuts: Array, merit: Merit) -> Array:
-    """Climb from Y to a maximum of ``sum_r sum_{i != j} g(y_r^[i]' T_ij y_r^[j])`` over ``Y'Y = I``.
+def _best_ascent(T: Array, p: int, cuts: Array, merit: Merit) -> Array:
+    """The better maximum of two ascents: from the largest eigenvalues of T, and from those of largest magnitude.
+
+    An even merit takes a pair (a; b) once more as (a; -b), with the negative eigenvalue.
+    """
+    values, vectors = np.linalg.eigh(T)
+    starts = (vectors[:, np.argsort(-size, kind="stable")[:p]] for size in (values, np.abs(values)))
+    found = [_ascend(T, Y, cuts, merit) for Y in starts]
+    return max(found, key=lambda pair: pair[1])[0]
+
+
+def _ascend(T: Array, Y: Array, cuts: Array, merit: Merit) -> tuple[Array, float]:
+    """Climb from Y to a maximum of ``sum_r sum_{i != j} g(y_r^[i]' T_ij y_r^[j])`` over ``Y'Y = I``, and its value.
 
     The merit g is convex, so each step maximises a linear function below the objective, up to a constant.
     """
@@ -222,7 +277,7 @@ def _ascend(T: Array, Y: Array, cuts: Array, merit: Merit) -> Array:
         G = [sum(products[j][i] * merit.slope(t[i, j]) for j in range(m)) for i in range(m)]
         U, _, Vt = np.linalg.svd(np.concatenate(G) + reach * Y, full_matrices=False)
         Y = U @ Vt
-    return Y
+    return Y, float(value)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from cdfsg.problems import SampledGCCA
 ViewRows = Any
 """Rows of one view: a float array or a sparse CSR matrix, shape (l, n_i)."""
 
-LEVEL = 1e-14  # deviation, relative to the mean, that is none
+LEVEL = 2e-15  # deviation, relative to the mean, that is none
+SQUARED = 1e15  # largest float32 number, and the inverse of the least, that is squared in float32
 
 
 class Moments:
@@ -33,13 +34,13 @@ class Moments:
         return np.maximum(self.high - centre, centre - self.low)
 
     def require_squares(self, slices: tuple[slice, ...], dtype: np.dtype[Any]) -> None:
-        """Raise ValueError if a view's values are too large or too small to be squared in `dtype`."""
-        seen = self.largest_deviation(self.mean)
-        least = float(np.finfo(dtype).tiny) ** 0.5
+        """Raise ValueError if a column's values are too large or too small to be squared in `dtype`."""
+        seen, kind = self.largest_deviation(self.mean), np.finfo(dtype)
+        fits = (seen == 0) | ((seen >= kind.tiny**0.5) & (seen <= kind.max**0.5)) & np.isfinite(self.squares)
         for i, view in enumerate(slices):
-            largest = float(seen[view].max())
-            if not np.isfinite(self.squares[view]).all() or 0 < largest < least:
-                raise ValueError(f"view {i} has values of {largest:.3g}: {dtype} needs other units to square them")
+            if not fits[view].all():
+                odd = seen[view][~fits[view]].max()
+                raise ValueError(f"view {i} has values of {odd:.3g}: {dtype} needs other units to square them")
 
     def require_varied(self, slices: tuple[slice, ...], centre: Array) -> None:
         """Raise ValueError if a view has deviated from a vector in no row."""
@@ -58,14 +59,14 @@ class Moments:
         for block, view in with_columns(blocks):
             shift = self.mean[view] if self.rows else dense(block[:1]).ravel()  # near the mean of the first batch
             shift = shift.astype(block.dtype).astype(np.float64)  # it can be subtracted without rounding
-            sums, squares = _sums(block, shift)
+            low, high = (dense(extreme).ravel() for extreme in (block.min(axis=0), block.max(axis=0)))
+            sums, squares = _sums(block, shift, np.maximum(high - shift, shift - low))
             delta = sums / size  # the batch's mean minus shift
             inner = np.maximum(squares - size * delta**2, 0)
             move = delta + shift - self.mean[view]
             self.squares[view] += inner + move**2 * (self.rows * size / total)
             self.mean[view] += move * (size / total)
-            self.low[view] = np.minimum(self.low[view], dense(block.min(axis=0)).ravel())
-            self.high[view] = np.maximum(self.high[view], dense(block.max(axis=0)).ravel())
+            self.low[view], self.high[view] = np.minimum(self.low[view], low), np.maximum(self.high[view], high)
         self.rows = total
 
 
@@ -141,15 +142,20 @@ def _may_stand_out(block: ViewRows, moments: Moments, view: slice) -> bool:
     return bool((largest**2 > 5 * moments.squares[view]).any())
 
 
-def _sums(block: ViewRows, shift: Array) -> tuple[Array, Array]:
-    """Column sums of ``x - shift`` and of its square."""
+def squares_fit(reach: Array) -> bool:
+    """Whether numbers up to `reach`, a magnitude per column, can be squared in float32."""
+    return bool(((reach == 0) | ((reach > 1 / SQUARED) & (reach < SQUARED))).all())
+
+
+def _sums(block: ViewRows, shift: Array, reach: Array) -> tuple[Array, Array]:
+    """Column sums of ``x - shift``, which is at most `reach`, and of its square."""
     if sparse.issparse(block):
         size, n = block.shape
         gap = block.data.astype(np.float64) - shift[block.indices]
         absent = size - np.bincount(block.indices, minlength=n)  # each of them deviates by -shift
         sums = np.bincount(block.indices, gap, minlength=n) - absent * shift
         return sums, np.bincount(block.indices, gap**2, minlength=n) + absent * shift**2
-    gap = block - shift.astype(block.dtype)
+    gap = block - shift.astype(block.dtype if squares_fit(reach) else np.float64)
     return gap.sum(axis=0, dtype=np.float64), np.einsum("lj,lj->j", gap, gap).astype(np.float64)
 
 

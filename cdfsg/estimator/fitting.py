@@ -15,7 +15,7 @@ from cdfsg.exact import WIDEST, ExactSolver, refine
 from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import make_merit
 from cdfsg.streamed import Samples, ViewRows, absurd_rows, dense, most_absurd
-from cdfsg.structure import Structure, streamed_structure, structure_of
+from cdfsg.structure import Structure, streamed_structure
 
 BLOCK = 2**23  # numbers of a dense block of rows that wide views are refined by
 FREE = ("n_epochs", "scale", "tol", "shuffle", "view_sizes", "random_state", "verbose", "callbacks")
@@ -162,7 +162,7 @@ class Fit:
     def structure(self, weights: Array) -> Structure:
         """Moments of the columns with the projections on weights (n, p), over the rows of the fit."""
         if self.exact is not None:
-            return structure_of(self.exact.covariance, weights, self.slices)
+            return self.exact.structure(weights)
         if self.wide_structure is None:
             raise ValueError("columns and projections were not read together: call calibrate on all rows")
         return self.wide_structure

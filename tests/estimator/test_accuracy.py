@@ -76,7 +76,8 @@ def test_correlation_in_directions_of_little_variance_is_found_exactly_or_known_
 
 def test_huber_reaches_the_value_of_as_many_different_pairs():
     views = synthetic()
-    model = online(4, merit="huber", random_state=0).fit(views)
+    with pytest.warns(ConvergenceWarning, match="not converged after 200 steps"):  # the optimum is known to be higher
+        model = online(4, merit="huber", random_state=0).fit(views)
     value = Huber(0.05).value(np.diagonal(moments(model, views)[0, 1])).sum()
     # Columns (a, b) / sqrt(2) of each pair are stationary; the optimum has (a, -b) / sqrt(2) of the first two besides.
     different, best = (Huber(0.05).value(np.array(rho) / 2).sum() for rho in (CORRELATIONS, (0.9, 0.9, 0.8, 0.8)))

@@ -1,0 +1,61 @@
+"""Correlations that rounding, units or offsets hide, against those of the same data without them."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cdfsg import StochasticGCCA
+
+RNG = np.random.default_rng(0)
+N = 3000
+A, B, C, D, H = RNG.standard_normal((5, N))
+X, Y = np.c_[A, B], np.c_[A + C, D]
+OF_THE_GAP = np.c_[H + 0.3 * C, D]  # correlates with H, which near copies of A alone show
+EARLY, BASIS = np.zeros(N), np.linalg.qr(np.c_[np.ones(N - 150), A[:-150]])[0]
+EARLY[:-150] = H[:-150] - BASIS @ (BASIS.T @ H[:-150])  # and 0 in the last rows, so that these show no gap
+STAMPS = np.round(1.7e18 + 1e4 * X).astype(np.int64)
+
+
+def correlations(views, **parameters):
+    return StochasticGCCA(random_state=0, **parameters).fit(views).canonical_correlations_
+
+
+@pytest.mark.parametrize("views, plain, parameters", [
+    ([np.c_[X, (A + B) - A - B], Y], [X, Y], {"ridge": 1.0}),
+    ([np.c_[X, 1e-16 * H], Y], [X, Y], {"ridge": 1e-3}),
+    ([sparse.csr_array(X + 1e8), sparse.csr_array(Y + 1e7)], [X, Y], {}),
+    ([sparse.csr_array(np.c_[X, np.full(N, 0.1)]), sparse.csr_array(np.c_[Y, np.full(N, 0.1)])], [X, Y], {}),
+    ([(X * [1e-23, 1]).astype("f4"), Y.astype("f4")], [X, Y], {}),
+    ([(X * 1e-25).astype("f4"), (Y * 1e18).astype("f4")], [X, Y], {}),
+    ([np.c_[A, A + 1e-8 * H, 1.7e9 + 300 * B], OF_THE_GAP], [np.c_[A, H, B], OF_THE_GAP], {}),
+    ([1e6 + np.c_[A, A + 3e-8 * H], OF_THE_GAP], [np.c_[A, H], OF_THE_GAP], {}),
+    ([np.c_[A, A + 1e-8 * EARLY], np.c_[EARLY + C, D]], [np.c_[A, EARLY], np.c_[EARLY + C, D]], {}),
+    ([STAMPS, Y], [STAMPS - STAMPS[0], Y], {}),
+], ids=["ridge and rounding", "ridge and a tiny unit", "sparse and far from zero", "sparse and constant",
+        "tiny float32", "float32 in odd units", "a copy beside a time stamp", "a copy far from zero",
+        "a copy that parts early", "nanoseconds"])  # fmt: skip
+def test_the_correlation_is_that_of_the_same_data_in_plain_units(views, plain, parameters):
+    np.testing.assert_allclose(correlations(views, **parameters), correlations(plain, **parameters), atol=2e-3)
+
+
+def test_values_that_cannot_be_squared_are_refused():
+    with pytest.raises(ValueError, match="view 0 has values of 3.*e-165: float64 needs other units to square them"):
+        StochasticGCCA().fit([X * [1e-165, 1], Y])
+
+
+@pytest.mark.parametrize("gap", [1e-4, 1e-7, 1e-9])
+def test_loadings_and_predictions_of_near_copies_are_those_of_their_difference(gap):
+    views = [np.c_[A, A + gap * H], OF_THE_GAP]
+    model = StochasticGCCA().fit(views)
+    predicted, known = model.predict_views([views[0], None])[1][:, 0], OF_THE_GAP[:, 0]
+    assert 1 - ((known - predicted) ** 2).mean() / known.var() == pytest.approx(0.9155, abs=1e-3)
+    scores = model.transform(views)[0][:, 0]
+    own = [np.corrcoef(column, scores)[0, 1] for column in views[0].T]
+    np.testing.assert_allclose(model.loadings_[0][:, 0], own, atol=1e-4)
+    assert model.explained_variance_ratio_[0, 0] == pytest.approx(np.mean(np.square(own)), rel=1e-2)
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.05, 0.5])
+def test_the_exact_solution_of_an_even_merit_has_the_leading_pair_twice_where_that_is_better(mu):
+    rho = np.abs(correlations([X, Y], n_components=2, merit="huber", mu=mu))
+    np.testing.assert_allclose(rho, correlations([X, Y])[0], rtol=1e-3)
