@@ -1,7 +1,7 @@
 """Exact solutions of GCCA from streamed covariances, where these are small enough to be kept."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -10,9 +10,8 @@ from scipy import sparse
 from scipy.linalg import blas, eigh
 
 from cdfsg import metrics
-from cdfsg.linalg import Array, sym, view_slices
+from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import Identity, Merit, largest_slope
-from cdfsg.problems import SampledProblem
 from cdfsg.streamed import LEVEL, Moments, ViewRows, dense, squares_fit
 from cdfsg.structure import Structure, structure_of
 
@@ -25,11 +24,6 @@ FAR = 100  # standard deviations from zero from which a sparse column is centred
 LEAST = 1e-15  # relative variance that a second pass blows up to one
 CONSTANT = 1e-13  # deviation of a projection, relative to its largest value, that is none
 NO_ROWS = "the iterator gave no rows; if it was read before, make a new one"
-GUARD = 4  # random columns beside those that are refined
-SKETCH = 50  # leading directions of each view that a preconditioner knows, fewer for very wide views
-SKETCHED = 2**21  # numbers of these directions
-REFINEMENTS = 30  # block steps, of two passes each
-SLOWEST = 0.95  # ratio of two gains that is believed
 SETTLED = 1e-9  # relative gain of a step at which an ascent ends
 ASCENT_STEPS = 1000
 
@@ -228,7 +222,7 @@ class ExactSolver:
         return upper + np.triu(upper, 1).T
 
     def _in_units(self) -> tuple[Array, Array]:
-        """The covariance in columns whose size with the ridge is 1, and these units (n,), infinite for constant ones."""
+        """The covariance in columns of size 1 with the ridge, and these units (n,), infinite for constant ones."""
         variance = np.maximum(np.diag(self.covariance), 0)
         is_constant = np.sqrt(variance) <= LEVEL * np.abs(self.moments.mean)
         units = np.where(is_constant, np.inf, np.sqrt(variance + self.ridge))
@@ -278,110 +272,3 @@ def _ascend(T: Array, Y: Array, cuts: Array, merit: Merit) -> tuple[Array, float
         U, _, Vt = np.linalg.svd(np.concatenate(G) + reach * Y, full_matrices=False)
         Y = U @ Vt
     return Y, float(value)
-
-
-@dataclass(frozen=True)
-class Refined:
-    """What `refine` found: better weights X (n, p), moments K (m, m, p, p) of them and of those given, the optimum."""
-
-    X: Array
-    K: Array
-    K_given: Array
-    optimum: float
-
-
-def refine(
-    problem: SampledProblem, batches: Callable[[], Iterable[Any]], X: Array, variance: Array, tol: float, seed: int
-) -> Refined:
-    """Improve weights X (n, p) for the identity merit in passes over all rows, and estimate the optimum.
-
-    Block steps of LOBPCG: X is replaced by the best weights in the span, in each view by itself, of X, of the residual
-    ``(S_off - theta M) X``, divided by the variance of each column, and of the last change.  A few random columns find
-    what X has no part in.  What is missing is extrapolated from the gains; a share below `tol` ends it.
-    """
-    p, m, views = X.shape[1], len(problem.sizes), view_slices(problem.sizes)
-    inverse = np.divide(1, variance, out=np.zeros_like(variance), where=variance > 0)[:, None]
-    random = np.random.default_rng(seed).standard_normal((len(X), GUARD))
-    parts, width, totals, missing = [X, random * np.sqrt(inverse)], p + GUARD, [0.0], np.inf
-    bases = _leading_directions(problem, batches, inverse, seed)
-    for _ in range(REFINEMENTS):
-        basis, rows = np.hstack(parts), 0
-        k = basis.shape[1]
-        S = np.zeros((m * k, m * k))
-        for samples in batches():
-            P = _scores(problem, samples, basis).reshape(-1, m * k)
-            S, rows = S + P.T @ P, rows + samples[0][0].shape[0]
-        if len(totals) == 1:
-            K_given = (S / rows).reshape(m, k, m, k)[:, :p, :, :p].transpose(0, 2, 1, 3)
-        units = np.sqrt(np.diag(S) / rows)
-        units[units == 0] = np.inf
-        S = S / rows / np.outer(units, units)
-        T, roots = metrics.whitened(S, (k,) * m, rtol=RESOLVED)
-        values, vectors = np.linalg.eigh(T)
-        theta, Y = values[::-1][:width], metrics.unwhitened(vectors[:, ::-1][:, :width], roots)
-        factors = (Y / units[:, None]).reshape(m, k, -1)
-        X = np.concatenate([basis[view] @ N for view, N in zip(views, factors, strict=True)])
-        totals.append(float(theta[: p + 1].sum()))
-        missing = _still_missing(totals)
-        if missing <= tol * theta[:p].sum():
-            break
-        change = [basis[view, width:] @ N[width:] for view, N in zip(views, factors, strict=True)]
-        G = np.zeros_like(X)
-        for samples in batches():
-            P = _scores(problem, samples, X)
-            sums = P.reshape(-1, m, len(theta)).sum(axis=1).repeat(m, axis=0)
-            G += _adjoint(problem, samples, sums - (1 + theta) * P)
-        W = np.sqrt(inverse) * G / rows
-        for view, (U, factors) in zip(views, bases, strict=True):
-            W[view] += U @ (factors[:, None] * (U.T @ W[view]))
-        parts = [X, np.sqrt(inverse) * W, *([np.concatenate(change)] if k > width else [])]
-    K = metrics.cross_moments(Y[None, :, :p], S, (k,) * m)[:, :, 0]
-    return Refined(X[:, :p], K, K_given, min(float(theta[:p].sum()) + missing, p * (m - 1.0)))
-
-
-def _scores(problem: SampledProblem, samples: Any, X: Array) -> Array:
-    """Scores (l m, p) in double precision, from a product in that of the samples."""
-    P = problem.scores(samples, X[None].astype(samples[0][0].dtype))
-    return P[0, 0].astype(np.float64)
-
-
-def _adjoint(problem: SampledProblem, samples: Any, R: Array) -> Array:
-    return problem.adjoint(samples, R.reshape(1, 1, -1, R.shape[-1]).astype(samples[0][0].dtype))[0]
-
-
-def _leading_directions(
-    problem: SampledProblem, batches: Callable[[], Iterable[Any]], inverse: Array, seed: int
-) -> list[tuple[Array, Array]]:
-    """Per view U (n_i, r) and f (r,) with ``I + U diag(f) U'`` near a multiple of its correlations' inverse.
-
-    A Nystrom approximation from random columns (Frangella, Tropp, Udell 2023).
-    """
-    found, views = [], view_slices(problem.sizes)
-    rng, roots, width = np.random.default_rng(seed + 1), np.sqrt(inverse), min(SKETCH, SKETCHED // len(inverse) + 1)
-    Q, rows = np.zeros((len(inverse), width)), 0
-    for view, n in zip(views, problem.sizes, strict=True):
-        Q[view, :n] = np.linalg.qr(rng.standard_normal((n, min(n, width))))[0]
-    Y = np.zeros_like(Q)
-    for samples in batches():
-        Y += _adjoint(problem, samples, _scores(problem, samples, roots * Q))
-        rows += samples[0][0].shape[0]
-    for view, n in zip(views, problem.sizes, strict=True):
-        S = (roots[view] * Y[view] / rows)[:, :n]
-        jitter = 1e-8 * np.linalg.norm(S)
-        S += jitter * Q[view, :n]
-        C = np.linalg.cholesky(sym(Q[view, :n].T @ S))
-        U, values, _ = np.linalg.svd(np.linalg.solve(C, S.T).T, full_matrices=False)
-        values = np.maximum(values**2 - jitter, values[-1] ** 2)
-        found.append((U, values[-1] / values - 1))
-    return found
-
-
-def _still_missing(totals: list[float]) -> float:
-    """What a sequence gains after its last term, if its gains shrink as they did in the last two steps."""
-    if len(totals) < 5:
-        return np.inf
-    gains = np.maximum(np.diff(totals[-4:]), 0)
-    if not gains[-1]:
-        return 0.0
-    ratio = min(np.sqrt(gains[-1] / gains[0]), SLOWEST) if gains[0] else SLOWEST
-    return float(gains[-1] * ratio / (1 - ratio))

@@ -7,7 +7,7 @@ from cdfsg.files import ROOT
 
 FLOORS = (
     {"checks", "linalg", "merits", "problems", "penalty", "metrics", "files", "checksums"}
-    | {"convention", "streamed", "exact", "structure"},
+    | {"convention", "streamed", "exact", "refinement", "structure"},
     {"datasets", "solvers", "lock", "processes"},
     {"theory", "estimator", "eigenproblems"},
     {"paper", "suite", "__main__"},

@@ -11,9 +11,10 @@ from cdfsg.estimator import steps
 from cdfsg.estimator.convergence import MISSING, captured_share
 from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream
 from cdfsg.estimator.online import OnlineSolver
-from cdfsg.exact import WIDEST, ExactSolver, refine
+from cdfsg.exact import WIDEST, ExactSolver
 from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import make_merit
+from cdfsg.refinement import refine
 from cdfsg.streamed import Samples, ViewRows, absurd_rows, dense, most_absurd
 from cdfsg.structure import Structure, streamed_structure
 
@@ -131,8 +132,8 @@ class Fit:
         Wide views are refined for that; `improve` keeps the refined weights, if the algorithm was left open.
         """
         if self.exact is not None:
-            exact = self._new_exact()
-            for blocks in self._kept(data, MEASURED_ROWS, exact):
+            exact, self.n_outliers = self._new_exact(), 0
+            for blocks in self._kept(data, MEASURED_ROWS, exact, epoch=1):
                 exact.advance(blocks)
             self._resolve(exact, data)
             return self._judged(exact)
@@ -198,9 +199,9 @@ class Fit:
             self.sizes, dtype, self.merit, self.ridge, self.penalty, self.batch_size, self.seed, self.algorithm, **same
         )
 
-    def _kept(self, data: Source | Stream, rows: int, solver: Any) -> Iterator[list[ViewRows]]:
+    def _kept(self, data: Source | Stream, rows: int, solver: Any, epoch: int = 0) -> Iterator[list[ViewRows]]:
         """The data in batches, without outliers."""
-        batches = (self._without_outliers(blocks, solver) for blocks in data.batches(rows))
+        batches = (self._without_outliers(blocks, solver, epoch) for blocks in data.batches(rows))
         return (blocks for blocks in batches if blocks[0].shape[0])
 
     def _without_outliers(self, blocks: list[ViewRows], solver: Any, epoch: int = 0) -> list[ViewRows]:

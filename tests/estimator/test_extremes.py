@@ -59,3 +59,42 @@ def test_loadings_and_predictions_of_near_copies_are_those_of_their_difference(g
 def test_the_exact_solution_of_an_even_merit_has_the_leading_pair_twice_where_that_is_better(mu):
     rho = np.abs(correlations([X, Y], n_components=2, merit="huber", mu=mu))
     np.testing.assert_allclose(rho, correlations([X, Y])[0], rtol=1e-3)
+
+
+def test_rows_that_calibrate_leaves_out_are_counted_and_told():
+    model, harmed = StochasticGCCA().fit([X, Y]), X.copy()
+    harmed[5, 0] = 1e9
+    with pytest.warns(UserWarning, match="rows that outweigh all others together were left out, 1 so far"):
+        model.calibrate([harmed, Y])
+    assert model.n_outliers_ == 1
+
+
+def test_a_correlation_in_little_variance_is_found_in_wide_views():
+    rng = np.random.default_rng(0)
+    a, h, w = rng.standard_normal((3, 6000))
+    views = [np.c_[a, a + 0.03 * h, rng.standard_normal((6000, 4000))], np.c_[h + 0.3 * rng.standard_normal(6000), w]]
+    model = StochasticGCCA(random_state=0).fit(views)  # the noise columns alone reach 0.82 in the sample
+    assert model.canonical_correlations_[0] == pytest.approx(0.9863, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_wide_views_of_low_rank_have_no_component_of_rounding(kind):
+    rng = np.random.default_rng(0)
+    a, w, z = rng.standard_normal((3, 1500))
+    left, right = np.outer(a, rng.standard_normal(2100)), np.outer(a + w, rng.standard_normal(2100))
+    views = [left.astype(kind), (right + np.outer(z, rng.standard_normal(2100))).astype(kind)]
+    rho = StochasticGCCA(2, random_state=0).fit(views).canonical_correlations_
+    assert rho[0] == pytest.approx(np.corrcoef(a, a + w)[0, 1], abs=2e-2) and abs(rho[1]) < 1e-6
+
+
+@pytest.mark.parametrize("rows, seed", [(200, 0), (400, 1)])
+def test_the_share_of_wide_noise_under_a_ridge_is_not_above_the_true_one(rows, seed):
+    rng = np.random.default_rng(seed)
+    views = [rng.standard_normal((rows, n)) for n in (3000, 1500)]
+    model = StochasticGCCA(ridge=1.0, random_state=0).fit(views)
+    grams = [Z @ Z.T / rows for Z in (view - view.mean(axis=0) for view in views)]
+    one, two = (np.linalg.solve(G + np.eye(rows), G) for G in grams)
+    best = np.linalg.eigvals(one @ two).real.max() ** 0.5
+    left, right = (view - view.mean(axis=0) for view in views)
+    found = 2 * ((left @ model.weights_[0])[:, 0] @ (right @ model.weights_[1])[:, 0]) / rows
+    assert model.captured_ <= found / best + 1e-3 and found > 0.99 * best
