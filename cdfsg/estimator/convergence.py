@@ -30,12 +30,9 @@ def captured_share(found: Solution, exact: Solution, merit: Merit) -> float:
     return min(1.0, float(objective(found.K[:, :, None], merit)[0]) / best) if best else 1.0
 
 
-def reason_for_doubt(share: float, tol: float, fit: Any, n_epochs: int | None) -> str:
-    """Why a `Fit` has not converged; an empty string if it has.
-
-    `share` is NaN where it is not known; `n_epochs` None for `partial_fit`.
-    """
-    if share >= 1 - (tol or MISSING):
+def reason_for_doubt(share: float, fit: Any, passes: bool) -> str:
+    """Why a `Fit` of this share, NaN if it is not known, has not converged; an empty string if it has."""
+    if share >= 1 - (fit.parameters["tol"] or MISSING):
         return ""
     if np.isnan(share):
         if fit.exact is not None:
@@ -46,8 +43,8 @@ def reason_for_doubt(share: float, tol: float, fit: Any, n_epochs: int | None) -
     much = f"the weights capture {share:.1%} of the exact total correlation of these rows"
     if fit.algorithm == "exact":
         return f"not converged on these rows: {much}, since they were fitted to others"
-    remedies = [f"raise n_epochs={n_epochs}"] * bool(n_epochs)
-    remedies += ["go on with partial_fit"] * (fit.exact is None or not n_epochs)
+    remedies = [f"raise n_epochs={fit.parameters['n_epochs']}"] * passes
+    remedies += ["go on with partial_fit"] * (fit.exact is None or not passes)
     remedies += ["take algorithm='exact'"] * (fit.exact is not None)
     remedy = ", or ".join(remedies)
     return f"not converged after {fit.steps} steps: {much}. {remedy[0].upper()}{remedy[1:]}"

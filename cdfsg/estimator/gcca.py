@@ -1,10 +1,11 @@
 """The estimator: (generalised) canonical correlation analysis by CDFSG or CDFSG-Ada."""
 
+import copy
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -17,9 +18,9 @@ from cdfsg import convention
 from cdfsg.estimator.convergence import FEW_STEPS, Progress, reason_for_doubt
 from cdfsg.estimator.fitting import Fit
 from cdfsg.estimator.inputs import MEASURED_ROWS, Source, Stream, is_stream, rebatch
-from cdfsg.estimator.parameters import require_valid
+from cdfsg.estimator.parameters import valid
 from cdfsg.estimator.tables import read_chunk, read_features
-from cdfsg.exact import NO_ROWS, streamed_moments
+from cdfsg.exact import streamed_moments
 from cdfsg.linalg import Array
 from cdfsg.streamed import ViewRows
 from cdfsg.structure import Structure
@@ -38,9 +39,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     .. math:: \sum_r \sum_{i \ne j} g(x_r^{[i]\top} S_{ij} x_r^{[j]}) \quad\text{subject to}\quad
               \sum_i X_i^\top S_{ii} X_i = I_p
 
-    over weights :math:`X = (X_1; \dots; X_m)`, with :math:`S_{ij}` the covariances of the views.  Views of up to 4,000
-    columns in all are solved exactly, from covariances that one pass over the rows sums up; wider ones by the paper's
-    Algorithm 1 or 2, without covariances.  Memory does not grow with the number of rows.
+    over weights :math:`X = (X_1; \dots; X_m)`, with :math:`S_{ij}` the covariances of the views.  Memory does not grow
+    with the number of rows.
 
     Parameters
     ----------
@@ -54,9 +54,10 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     mu : float, default 0.05
         Threshold of the Huber merit, in units of a covariance of projections, which is at most 1/m.
     algorithm : {"auto", "exact", "cdfsg-ada", "cdfsg"}, default "auto"
-        "exact": eigenvectors of the covariances; with another merit than identity a local optimum from there.
-        "cdfsg-ada", with Adam's step sizes per entry, and "cdfsg", with one step size, are the paper's, for wide or
-        endless data.  "auto": exact up to 4,000 columns in all, else "cdfsg-ada".
+        "exact": eigenvectors of the covariances, which one pass sums up; with another merit than identity a local
+        optimum from there.  "cdfsg-ada", with Adam's step sizes per entry, and "cdfsg", with one step size, are the
+        paper's, without covariances, for wide or endless data.  "auto": exact up to 4,000 columns in all, else
+        "cdfsg-ada".
     batch_size : int or "auto", default "auto"
         Rows of a minibatch of the paper's algorithms.  "auto": 100 or, if that is more, a 500th of the number of
         columns; fewer, down to 20 or twice `n_components`, where a pass would have less than 40 of them.
@@ -145,10 +146,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     verbose: int = 0
     callbacks: Callable[..., Any] | Sequence[Callable[..., Any]] | None = None
 
-    __metadata_request__fit: ClassVar = VIEWS
-    __metadata_request__partial_fit: ClassVar = VIEWS
-    __metadata_request__transform: ClassVar = VIEWS
-    __metadata_request__score: ClassVar = VIEWS
+    __metadata_request__fit = __metadata_request__partial_fit = VIEWS
+    __metadata_request__transform = __metadata_request__score = VIEWS
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to all rows.
@@ -166,7 +165,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             If a parameter or the data are not as expected, or after 20 restarts.
         """
-        require_valid(self.get_params(deep=False))
+        valid(self.get_params(deep=False))
         began, data = time.perf_counter(), self._read(views, reset=True)
         self._forget()
         order = np.random.default_rng(self._order_seed) if self.shuffle else None
@@ -188,8 +187,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         `views` are as for `fit`, but no iterator.  Rows wait until there are enough for a minibatch, if `algorithm_` is
         "exact" the first 20; `calibrate`, `transform`, `score` and pickling use up the first rows, or 20 and more.
         """
-        parameters, began = self.get_params(deep=False), time.perf_counter()
-        require_valid(parameters)
+        began, parameters = time.perf_counter(), valid(self.get_params(deep=False))
         first = not hasattr(self, "_fit")
         blocks = read_chunk(self, views, reset=first).take(slice(None))  # all are checked before any moves the fit
         if first:
@@ -197,6 +195,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._begin_fit(None)
         else:
             self._fit.require_unchanged(parameters)
+            self._fit.parameters.update(parameters)
         try:
             for batch in rebatch([*self._fit.waiting, blocks], self._fit.rows_at_once):
                 self._fit.take(batch)
@@ -211,7 +210,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def calibrate(self, views: Any) -> Self:
         """Make the convention hold exactly on these rows, as `fit` does at its end; the spans stay the same."""
         self._require_fitted()
-        self._fit.require_unchanged(self.get_params(deep=False))
+        parameters = valid(self.get_params(deep=False))
+        self._fit.require_unchanged(parameters)
+        self._fit.parameters.update(parameters)
         self._publish(*self._fit.solution_on(self._read(views, reset=False)))
         return self
 
@@ -261,9 +262,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         For two views the paper's TCC of their projections; for more the sum of the mean correlations of two views.
         """
         self._require_fitted()
-        source = read_features(self, views, at_least=2, reset=False)
+        source, fit = read_features(self, views, at_least=2, reset=False), self._fit
         projected = (self._scores(blocks, np.float64, source.views) for blocks in source.batches(MEASURED_ROWS))
-        return convention.total_correlation(streamed_moments(projected, self.center), self._fit.merit)
+        return convention.total_correlation(streamed_moments(projected, fit.parameters["center"]), fit.merit)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the projections, view after view: ``view0_0``, ``view0_1``, ..."""
@@ -282,10 +283,9 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, views: Any, reset: bool) -> Source | Stream:
         """Views that passes can be made over; with `reset`, those of a new fit."""
-        if not is_stream(views):
-            return read_features(self, views, at_least=2, reset=reset)
-        resets = iter([reset])  # with the first chunk of the first pass alone
-        return Stream(views, lambda chunk: read_chunk(self, chunk, reset=next(resets, False)))
+        if is_stream(views):
+            return Stream(views, lambda chunk: read_chunk(self, chunk, reset=not hasattr(self, "_fit"), at_least=0))
+        return read_features(self, views, at_least=2, reset=reset)
 
     def _scores(self, blocks: list[ViewRows], dtype: Any, views: Sequence[int]) -> list[Array]:
         W = [self.weights_[i] / self.scales_[i][:, None] for i in views]
@@ -306,7 +306,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
 
     def _begin_fit(self, rows: int | None) -> None:
-        self._fit = Fit(self.get_params(deep=False), self.n_features_per_view_, rows, self._start_seed)
+        self._fit = Fit(valid(self.get_params(deep=False)), self.n_features_per_view_, rows, self._start_seed)
         self.algorithm_, self.penalty_, self.batch_size_ = self._fit.algorithm, self._fit.penalty, self._fit.batch_size
 
     def _pass(self, data: Source | Stream, order: np.random.Generator | None, epoch: int, began: float) -> None:
@@ -326,9 +326,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if self.verbose and time.perf_counter() - said > QUIET_SECONDS:
                 said = time.perf_counter()
                 part = f"{done:,} rows" + (f" of {rows:,} ({done / rows:.0%})" if rows else "")
-                self._print(epoch, f"{part}, {said - began:.0f} s")
-        if not done:
-            raise ValueError(NO_ROWS)
+                print(f"[{type(self).__name__}] pass {epoch}: {part}, {said - began:.0f} s", flush=True)
         if epoch == 1:
             self._fit.resolve(data)
 
@@ -359,6 +357,10 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._publish(fit.solution(latest=self._calls > 0)[0], fit.solution()[1])
         return vars(self)[name]
 
+    def __copy__(self) -> Self:
+        """Share the parameters alone, since `partial_fit` changes all else in place."""
+        return copy.deepcopy(self, {id(value): value for value in self.get_params(deep=False).values()})
+
     def __getstate__(self) -> Any:
         if hasattr(self, "_fit") and self._fit.use_waiting():
             self._follow(time.perf_counter())
@@ -367,14 +369,14 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _publish(self, solution: convention.Solution, share: float | None = None) -> None:
         """Set the attributes of a model, and warn if its share of the exact solution is too small, or not known."""
         fit, deviation = self._fit, np.sqrt(self._fit.solver.moments.variance)
-        scale = np.where(deviation > 0, deviation, 1.0) if self.scale else np.ones_like(deviation)
+        scale = np.where((deviation > 0) & fit.parameters["scale"], deviation, 1.0)
         weights, mean = solution.weights * scale[:, None], fit.solver.mean.copy()
         self.weights_, self.means_, self.scales_ = ([a[view] for view in fit.slices] for a in (weights, mean, scale))
         self.canonical_correlations_ = solution.correlations
         self.explained_covariance_ = convention.covariances_along_unit_weights(solution.K, self.weights_)
         self._count()
         if share is not None:
-            doubt = reason_for_doubt(share, self.tol, fit, self.n_epochs if self.n_epochs_ else None)
+            doubt = reason_for_doubt(share, fit, self.n_epochs_ > 0)
             self.captured_, self.converged_ = share, not doubt
             if doubt:
                 warnings.warn(doubt, ConvergenceWarning, stacklevel=3)
@@ -391,10 +393,8 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         step, seconds = getattr(self._fit.solver, "step_size", 1.0), time.perf_counter() - began
         if self.verbose:
             words = f"correlation captured {captured:.4f}, step_size {step:g}, {seconds:.1f} s"
-            self._print(epoch, f"{self._fit.rows:,} rows seen, {words}")
+            print(f"[{type(self).__name__}] pass {epoch}: {self._fit.rows:,} rows seen, {words}", flush=True)
         progress = Progress(epoch, self._fit.rows, captured, step, seconds)
         listed = [self.callbacks] if callable(self.callbacks) else (self.callbacks or [])
-        return any([callback(self, progress) is True for callback in listed])
-
-    def _print(self, epoch: int, words: str) -> None:
-        print(f"[{type(self).__name__}] pass {epoch}: {words}", flush=True)
+        answers = [callback(self, progress) for callback in listed]
+        return any(isinstance(answer, bool | np.bool_) and answer for answer in answers)

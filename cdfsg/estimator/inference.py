@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import Bunch, check_random_state
 
-from cdfsg.checks import is_whole, require_whole
+from cdfsg.checks import is_whole, require_share, require_whole
 from cdfsg.convention import moments_of, pairwise_correlations
 from cdfsg.estimator.gcca import QUIET_SECONDS, StochasticGCCA
 from cdfsg.estimator.tables import read_views
@@ -33,8 +33,8 @@ def permutation_test(
     views : list of array_like (N, n_i), or array_like (N, n) for a model with `view_sizes`
         They are read into memory.
     cv : int, splitter of scikit-learn or iterable of (train, test), default 5
-        How rows are held out.  With a single split, as by ``ShuffleSplit(1)``, only the rows held out are permuted,
-        which takes one fit in all; else every permutation takes one per fold.
+        How rows are held out, three or more in each fold.  With a single split, as by ``ShuffleSplit(1)``, only the
+        rows held out are permuted, which takes one fit in all; else every permutation takes one per fold.
     n_permutations, level : int, float, default 100 and 0.05
         The least p-value is ``1 / (n_permutations + 1)``; components up to a p-value of `level` count.
     random_state : int, RandomState or None, default None
@@ -56,10 +56,20 @@ def permutation_test(
     2
     """
     require_whole("n_permutations", n_permutations, 1)
+    require_share(level=level)
     rng, began = check_random_state(random_state), time.perf_counter()
     blocks = read_views(views, model.view_sizes, at_least=2).take(slice(None))
     folds = KFold(cv, shuffle=True, random_state=rng) if is_whole(cv, 2) else check_cv(cv)
-    splits = list(folds.split(np.empty((blocks[0].shape[0], 0))))
+    rows = np.arange(blocks[0].shape[0])
+    try:
+        splits = [(rows[train], rows[test]) for train, test in folds.split(rows[:, None])]
+    except (TypeError, ValueError, IndexError) as error:
+        pairs = "give pairs (train, test), as by cv=list(splitter.split(X, groups=groups))"
+        raise ValueError(f"cv cannot split {len(rows)} rows: {error}; {pairs}") from error
+    least = min((len(test) for _, test in splits), default=0)
+    if least < 3:
+        held = f"cv has {len(splits)} fold(s), the smallest with {least} row(s) held out"
+        raise ValueError(f"{held}: expected folds of at least 3, since any two correlate perfectly; give other folds")
     quiet, said = clone(model).set_params(view_sizes=None, callbacks=None, verbose=0), began
 
     def held_out(blocks: Any) -> Any:

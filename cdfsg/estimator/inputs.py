@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
+from cdfsg.exact import NO_ROWS
 from cdfsg.linalg import Array, view_slices
 from cdfsg.streamed import ViewRows
 
-RowCount = int | Callable[[], int]
-"""Rows of a batch, or how to know them once the first rows are read."""
+RowCount = int | Callable[[], int]  # of a batch, perhaps known once the first rows are read
 
 RUN_BYTES = 2**20  # read in one go from a mapped file: a disk gives them as fast as a few
 RUNS_AT_ONCE = 16  # that are shuffled among each other; they bound the memory
 MEASURED_ROWS = 2048  # in a batch from which only products with p columns are taken
+MASKED = "has masked values: drop those rows in all views together, or fill them in"
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Source:
 
     tables: list[Any]  # arrays, CSR matrices or Dask arrays, with a row per sample
     sizes: tuple[int, ...]  # widths of the views; 0 for one that is missing
+    names: list[Any]  # of the columns of each view, if it is a DataFrame
     same_labels: bool | None = None  # whether all DataFrames have the same row labels; None for fewer than two
     again: ClassVar[bool] = True  # whether the rows can be read more than once
 
@@ -86,12 +88,13 @@ class Source:
             yield [block[mixed] for block in blocks]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Stream:
     """Chunks of rows that are made or received during the fit."""
 
     make: Any  # an iterator of chunks, or a callable that returns one
     read: Callable[[Any], Source]
+    rows: int | None = None  # of a whole pass, once one was made
     n_samples: ClassVar[None] = None
 
     @property
@@ -99,11 +102,24 @@ class Stream:
         return not hasattr(self.make, "__next__")
 
     def batches(self, size: RowCount, rng: np.random.Generator | None = None) -> Iterator[list[ViewRows]]:
-        """One pass in batches of `size` rows across chunks, in their order."""
+        """One pass in batches of `size` rows across chunks, in their order; ValueError for fewer rows or more."""
         chunks = self.make() if self.again else self.make
         if not isinstance(chunks, Iterable):
             raise ValueError(f"views() returned {type(chunks).__name__}: expected an iterator of chunks")
-        return rebatch((self.read(chunk).take(slice(None)) for chunk in chunks), size)
+        return rebatch(self._read_each(chunks), size)
+
+    def _read_each(self, chunks: Iterable[Any]) -> Iterator[list[ViewRows]]:
+        rows = 0
+        for source in map(self.read, chunks):
+            rows += source.n_samples
+            if source.n_samples:
+                yield source.take(slice(None))
+        if not rows and self.rows is None:
+            raise ValueError(NO_ROWS)
+        if rows != (self.rows or rows):
+            again = "views must return a new iterator over the same rows each time"
+            raise ValueError(f"views() gave {rows} rows, but {self.rows} in the first pass: {again}")
+        self.rows = rows
 
 
 def is_stream(X: Any) -> bool:
@@ -126,6 +142,8 @@ def rebatch(chunks: Iterable[list[ViewRows]], size: RowCount) -> Iterator[list[V
         for begin in range(0, whole, size):
             yield [block[begin : begin + size] for block in blocks]
         left = [block[whole:] for block in blocks] if whole < rows else None
+        if left and blocks is chunk:  # whose arrays may be filled anew with the next rows
+            left = [block.copy() for block in left]
     if left is not None:
         yield left
 
@@ -136,12 +154,16 @@ def _rows_of(table: Any, rows: Array | slice, number: int) -> Any:
         stated, part = part.shape, part.compute()
         if part.shape != stated:
             raise ValueError(f"a chunk of view {number} has shape {part.shape}, not {stated}: compute_chunk_sizes()")
+        if np.ma.is_masked(part):
+            raise ValueError(f"view {number} {MASKED}")
     return part.tocsr() if sparse.issparse(part) else np.asarray(part)
 
 
 def _convert(block: Any, dtype: np.dtype[Any]) -> ViewRows:
     if sparse.issparse(block):
-        return block.astype(dtype, copy=False)
+        block = block.astype(dtype)  # a copy
+        block.sum_duplicates()  # entries in parts would be squared by their parts
+        return block
     return np.array(block, dtype=dtype, order="C", copy=True if _file_behind(block) else None)
 
 
@@ -164,10 +186,7 @@ def _file_behind(table: Any) -> mmap.mmap | None:
 
 
 def _release(table: Any) -> None:
-    """Let go of the pages read of a mapped file, which else count as memory of this process.
-
-    A copy-on-write mapping would lose what was written to it.
-    """
+    """Let go of the pages read of a mapped file, which else count as memory of this process."""
     file = _file_behind(table)
-    if file and getattr(table, "mode", "") in ("r", "r+", "w+") and hasattr(file, "madvise"):
+    if file and getattr(table, "mode", "") in ("r", "r+", "w+") and hasattr(file, "madvise"):  # "c" loses changes
         file.madvise(mmap.MADV_DONTNEED)

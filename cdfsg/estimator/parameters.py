@@ -13,11 +13,12 @@ from cdfsg.merits import MERITS
 Constraint = tuple[Callable[[Any], bool], str]  # a test, and the words for the values that pass it
 
 
-def require_valid(parameters: Mapping[str, Any]) -> None:
-    """Raise ValueError unless every parameter is valid."""
+def valid(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters, ridges as plain numbers; ValueError unless every one is valid."""
     for name, (holds, expected) in CONSTRAINTS.items():
         if not holds(parameters[name]):
             raise ValueError(f"{name}={parameters[name]!r}: expected {expected}")
+    return {**parameters, "ridge": np.asarray(parameters["ridge"]).tolist()}
 
 
 def _is_positive(value: Any) -> bool:
@@ -39,7 +40,7 @@ def _are_sizes(value: Any) -> bool:
 
 
 def _are_ridges(value: Any) -> bool:
-    values = value if isinstance(value, list | tuple) else [value]
+    values = value if isinstance(value, list | tuple) else np.atleast_1d(value)
     return all(is_real(ridge) and 0 <= ridge < np.inf for ridge in values)
 
 

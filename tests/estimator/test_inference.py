@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.stats import binom
-from sklearn.model_selection import GroupKFold, ShuffleSplit
+from sklearn.model_selection import GroupKFold, LeaveOneOut, ShuffleSplit
 
 from cdfsg.estimator import StochasticGCCA, permutation_test
 from tests.estimator.data import synthetic
@@ -88,7 +88,39 @@ def test_groups_of_rows_may_be_held_out_together(capsys, monkeypatch):
 def test_views_that_cannot_be_split_are_refused():
     with pytest.raises(ValueError, match="n_permutations must be a whole number of at least 1, got 0"):
         permutation_test(StochasticGCCA(), synthetic(300), n_permutations=0)
-    with pytest.raises(ValueError, match="Cannot have number of splits n_splits=5 greater than"):
+    with pytest.raises(ValueError, match="cv cannot split 4 rows: Cannot have number of splits n_splits=5 greater"):
         permutation_test(StochasticGCCA(), [view[:4] for view in synthetic(300)])
     with pytest.raises(ValueError, match="views of type generator"):
         permutation_test(StochasticGCCA(), (view for view in synthetic(300)))
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"cv": 40}, r"cv has 40 fold\(s\), the smallest with 1 row\(s\) held out: expected folds of at least 3"),
+        ({"cv": 20}, r"the smallest with 2 row\(s\)"),
+        ({"cv": LeaveOneOut()}, r"the smallest with 1 row\(s\)"),
+        ({"cv": ShuffleSplit(1, test_size=1)}, r"the smallest with 1 row\(s\)"),
+        ({"cv": [(range(20), range(20, 40)), (range(38), range(38, 40))]}, r"the smallest with 2 row\(s\)"),
+        ({"cv": []}, r"cv has 0 fold\(s\)"),
+        ({"cv": [(range(20), range(20, 41))]}, "cv cannot split 40 rows: index 40 is out of bounds"),
+        ({"cv": [1, 2]}, "cv cannot split 40 rows"),
+        ({"cv": GroupKFold(3)}, r"'groups' .* give .* cv=list\(splitter.split\(X, groups=groups\)\)"),
+        ({"level": "x"}, r"level must lie in \[0, 1\), got 'x'"),
+        ({"level": 2}, "got 2"),
+        ({"level": -1}, "got -1"),
+        ({"level": np.nan}, "got nan"),
+    ],
+)
+def test_folds_that_give_no_correlation_and_levels_that_are_none_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        permutation_test(StochasticGCCA(), noise(40, 3, 2), n_permutations=1, **options)
+
+
+def test_folds_may_be_masks_of_rows():
+    views, first = noise(40, 3, 2), np.arange(40) < 20
+    found = [
+        permutation_test(StochasticGCCA(), views, cv=[(half(first), half(~first))], n_permutations=5, random_state=0)
+        for half in (np.asarray, np.flatnonzero)
+    ]
+    np.testing.assert_array_equal(found[0].permuted, found[1].permuted)

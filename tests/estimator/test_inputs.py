@@ -184,7 +184,7 @@ def test_frames_give_names_of_columns_and_others_are_refused():
     model = StochasticGCCA(2, **SETTINGS).fit(frames)
     assert list(model.feature_names_in_) == [*frames[0].columns, *frames[1].columns]
     np.testing.assert_array_equal(stacked(model), stacked(StochasticGCCA(2, **SETTINGS).fit(views)))
-    with pytest.raises(ValueError, match="names of the columns"):
+    with pytest.raises(ValueError, match="view 0 has the column 'a7', where StochasticGCCA was fitted with 'a0'"):
         model.transform([frames[0][frames[0].columns[::-1]], frames[1]])
     assert not hasattr(model.fit(views), "feature_names_in_")
     frame = pd.DataFrame(np.hstack(views)).add_prefix("x")
@@ -192,6 +192,60 @@ def test_frames_give_names_of_columns_and_others_are_refused():
     assert list(model.feature_names_in_) == list(frame.columns)
     with pytest.raises(ValueError, match="feature names should match"):
         model.transform(frame.rename(columns={"x3": "y"}))
+
+
+def refilled(views, size):
+    """Chunks in the same arrays, which are filled anew."""
+    buffers = [np.empty((size, view.shape[1])) for view in views]
+    for begin in range(0, len(views[0]), size):
+        for buffer, view in zip(buffers, views, strict=True):
+            buffer[:] = view[begin : begin + size]
+        yield buffers
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "cdfsg"])
+@pytest.mark.parametrize("size", [10, 400, 1000])
+def test_chunks_may_come_in_arrays_that_are_filled_anew(algorithm, size):
+    views = synthetic()
+    model = StochasticGCCA(2, algorithm=algorithm, batch_size=150, shuffle=False, n_epochs=1, random_state=0)
+    expected = stacked(model.fit(views))
+    np.testing.assert_allclose(stacked(model.fit(lambda: refilled(views, size))), expected, atol=1e-9)
+    batches = [left.copy() for left, _ in rebatch(refilled(views, size), 150)]
+    np.testing.assert_array_equal(np.concatenate(batches), views[0])
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "cdfsg"])
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array])
+def test_entries_of_a_sparse_view_that_come_in_parts_are_their_sum_and_stay_as_they_are(form, algorithm):
+    views = counts()
+    whole = form(views[0])
+    parts = form((np.repeat(whole.data / 2, 2), np.repeat(whole.indices, 2), 2 * whole.indptr), shape=whole.shape)
+    model = StochasticGCCA(2, algorithm=algorithm, n_epochs=1, random_state=0)
+    expected = stacked(model.fit(views))
+    np.testing.assert_allclose(stacked(model.fit([parts, views[1]])), expected, atol=1e-8)
+    both = sparse.hstack([parts, form(views[1])], format=parts.format)
+    np.testing.assert_allclose(stacked(model.set_params(view_sizes=(20, 15)).fit(both)), expected, atol=1e-8)
+    assert parts.nnz == 2 * whole.nnz
+
+
+def test_a_masked_dask_array_is_refused():
+    da = pytest.importorskip("dask.array")
+    views = synthetic(300)
+    masked = da.from_array(np.ma.masked_less(views[1], 0), chunks=(100, -1))
+    with pytest.raises(ValueError, match="view 1 has masked values: drop those rows in all views together"):
+        StochasticGCCA().fit([views[0], masked])
+
+
+def test_a_sparse_frame_is_taken_where_what_it_leaves_out_is_zero():
+    views = [np.where(view > 0, view, 0) for view in synthetic(300)]
+    expected = stacked(StochasticGCCA().fit(views))
+    thin = pd.DataFrame(views[0]).astype(pd.SparseDtype(float, 0))
+    np.testing.assert_allclose(stacked(StochasticGCCA().fit([thin, views[1]])), expected, atol=1e-9)
+    other = pd.DataFrame(views[0]).astype(pd.SparseDtype(float, np.nan))
+    words = r"view 0 has the column 0 of type Sparse.*: expected a fill value of 0; give view.sparse.to_dense"
+    with pytest.raises(ValueError, match=words):
+        StochasticGCCA().fit([other, views[1]])
+    np.testing.assert_allclose(stacked(StochasticGCCA().fit([other.sparse.to_dense(), views[1]])), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("size", [1, 7, 50, 1000])

@@ -1,6 +1,7 @@
 """What is refused, beyond the cases of `tests.torture.refusals_estimator`."""
 
 import re
+import unicodedata
 from decimal import Decimal
 
 import numpy as np
@@ -92,6 +93,8 @@ def labelled(rows, columns, seed=0):
 
 
 DAYS = pd.date_range("2026-01-01", periods=60)
+HOURS = pd.date_range("2026-01-01", periods=60, freq="h")
+MONTHS = pd.date_range("2026-01-01", periods=60, freq="MS")
 PAIRS = pd.MultiIndex.from_product([range(20), list("xyz")])
 
 
@@ -140,6 +143,89 @@ def test_equal_labels_and_wholly_different_ones_follow_the_position(left, right)
     by_position = StochasticGCCA(random_state=0, n_epochs=1).fit([view.to_numpy() for view in views])
     fitted = StochasticGCCA(random_state=0, n_epochs=1).fit(views)
     np.testing.assert_array_equal(fitted.canonical_correlations_, by_position.canonical_correlations_)
+
+
+ACCENTS = [f"\u00e9{k}" for k in range(60)]
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        (range(-60, 0), [f"{k}.0" for k in range(-60, 0)]),
+        (range(60), [f"+{k}" for k in range(60)]),
+        (range(10**16, 10**16 + 120, 2), [str(float(k)) for k in range(10**16, 10**16 + 120, 2)]),
+        (range(60), [f"{k}.".encode() for k in range(60)]),
+        (ACCENTS, [unicodedata.normalize("NFD", label) for label in ACCENTS]),
+        (PAIRS, [(str(k), label.encode()) for k, label in PAIRS]),
+        (HOURS, HOURS.strftime("%Y-%m-%dT%H:%M:%S")),
+        (DAYS, DAYS.strftime("%Y/%m/%d")),
+        (DAYS, DAYS.strftime("%Y%m%d")),
+        (DAYS, DAYS.strftime("%Y%m%d").astype(int)),
+        (HOURS, HOURS.tz_localize("UTC")),
+        (DAYS, DAYS.tz_localize("Asia/Tokyo")),  # whose clocks they show
+        (HOURS.tz_localize("UTC"), HOURS.tz_localize("UTC").tz_convert("Asia/Tokyo")),
+        (DAYS.tz_localize("Asia/Tokyo"), [day.isoformat() for day in DAYS.tz_localize("Asia/Tokyo")]),
+        (MONTHS, MONTHS.to_period("M")),
+        (MONTHS.to_period("M"), MONTHS + pd.offsets.MonthEnd()),
+        (pd.period_range("1950", periods=60, freq="Y"), range(1950, 2010)),
+    ],
+)
+def test_labels_of_two_kinds_are_the_same_where_people_read_them_so_and_are_not_paired_by_position(left, right):
+    views = [labelled(left, "ab"), labelled(right, "cd", seed=1)]
+    model = StochasticGCCA().fit(views)
+    assert model._same_labels
+    shuffled = views[1].sample(frac=1, random_state=0)
+    for call in (StochasticGCCA().fit, model.transform, model.score):
+        with pytest.raises(ValueError, match="views 0 and 1 have 60 row labels in common"):
+            call([views[0], shuffled])
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        (["1_0", "10", "x"], ["10", "1_0", "x"]),
+        ([2**53, 2**53 + 1, 0], [str(2**53 + 1), str(2**53), "0"]),  # one number in double precision
+    ],
+)
+def test_labels_that_differ_are_never_read_as_one(left, right):
+    with pytest.raises(ValueError, match="views 0 and 1 have 3 row labels in common"):
+        StochasticGCCA().fit([labelled(left, "ab"), labelled(right, "cd")])
+
+
+NAMED = labelled(range(60), "ab"), labelled(range(60), "cd", seed=1)
+
+
+@pytest.mark.parametrize(
+    "fitted, given",
+    [
+        ([NAMED[0], NAMED[1].to_numpy()], [NAMED[0][["b", "a"]], NAMED[1].to_numpy()]),
+        ([NAMED[0], NAMED[1].to_numpy()], [NAMED[0].set_axis(["a", "x"], axis=1), NAMED[1]]),
+        ([NAMED[0], NAMED[1].set_axis([0, 1], axis=1)], [NAMED[0][["b", "a"]], NAMED[1]]),
+        ([pd.DataFrame(view.to_numpy()) for view in NAMED], [pd.DataFrame(NAMED[0].to_numpy())[[1, 0]], NAMED[1]]),
+    ],
+)
+def test_columns_in_another_order_are_refused_view_by_view(fitted, given):
+    words = "view 0 has the column .*, where StochasticGCCA was fitted with .*; give columns of the same names"
+    model = StochasticGCCA().fit(fitted)
+    for call in (model.transform, model.score, model.calibrate, model.partial_fit):
+        with pytest.raises(ValueError, match=words):
+            call(given)
+    with pytest.raises(ValueError, match=words):
+        StochasticGCCA().fit(iter([fitted, given]))
+    with pytest.raises(ValueError, match=words):
+        StochasticGCCA().partial_fit(fitted).partial_fit(given)
+
+
+def test_views_without_names_and_columns_that_are_only_numbered_are_known_by_their_position():
+    arrays = [view.to_numpy() for view in NAMED]
+    numbered = [pd.DataFrame(view) for view in arrays]
+    for fitted, given in [(NAMED, arrays), (arrays, NAMED), (NAMED, numbered), (numbered, NAMED)]:
+        model = StochasticGCCA().fit(fitted)
+        assert model.score(given) == model.score(fitted)
+    one = StochasticGCCA(view_sizes=(2, 2)).fit(pd.concat(NAMED, axis=1))
+    assert one.score(NAMED) == one.score(pd.concat(NAMED, axis=1))
+    with pytest.raises(ValueError, match="view 1 has the column 'd', where StochasticGCCA was fitted with 'c'"):
+        one.transform([None, NAMED[1][["d", "c"]]])
 
 
 def test_the_join_that_a_refusal_advises_pairs_the_rows():

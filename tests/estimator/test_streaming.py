@@ -1,9 +1,11 @@
 """Fits in pieces: by calls, by iterators, interrupted and resumed."""
 
+import copy
 import pickle
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 
 from cdfsg import StochasticGCCA
@@ -87,6 +89,55 @@ def test_an_iterator_read_once_equals_calls_of_partial_fit():
     np.testing.assert_array_equal(once._fit.solver.average, calls)
     model = online(2, view_sizes=(8, 6), random_state=0).fit(np.hstack(chunk) for chunk in chunks(views, 100))
     np.testing.assert_array_equal(model._fit.solver.average, calls)
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame])
+def test_an_iterator_may_have_chunks_without_rows(form):
+    views = [form(view) for view in synthetic(300)]
+    none = [form(view[:0]) for view in views]
+    views[1] = pd.DataFrame(views[1]).set_axis(range(1000, 1300)) if form is pd.DataFrame else views[1]
+    model = StochasticGCCA(2).fit(iter([none, views, none]))
+    np.testing.assert_array_equal(stacked(model), stacked(StochasticGCCA(2).fit(iter([views]))))
+    with pytest.raises(ValueError, match="the iterator gave no rows"):
+        StochasticGCCA().fit(iter([none, none]))
+
+
+@pytest.mark.parametrize("later", [100, 0, 400])
+def test_a_callable_must_give_as_many_rows_in_every_pass(later):
+    views, lengths = synthetic(400), iter([300, later])
+    words = f"gave {later} rows, but 300 in the first pass: views must return a new iterator over the same rows"
+    with pytest.raises(ValueError, match=words):
+        online(tol=0).fit(lambda: chunks([view[:rows] for view in views], 100) if (rows := next(lengths)) else iter([]))
+
+
+def test_parameters_that_are_set_after_a_fit_count_from_the_next_call():
+    views = synthetic()
+    model = StochasticGCCA(2).partial_fit(views)
+    far = [view + 10 for view in views]
+    score = model.score(far)
+    model.set_params(center=False, scale=True, tol="x")
+    assert model.score(far) == score and all((scale == 1).all() for scale in model.scales_)
+    for call in (model.partial_fit, model.calibrate):
+        with pytest.raises(ValueError, match="tol='x': expected a finite number"):
+            call(views)
+    model.set_params(center=True, tol=0.1).calibrate(views)
+    np.testing.assert_allclose(model.scales_[0], views[0].std(axis=0))
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "cdfsg"])
+def test_a_copy_goes_on_by_itself_and_shares_the_parameters(algorithm):
+    views, told = synthetic(), []
+    model = StochasticGCCA(2, algorithm=algorithm, callbacks=lambda *_: told.append(0), random_state=0).fit(views)
+    before = pickle.dumps([model.loadings_, model.weights_, model.captured_])
+    twin = copy.copy(model).partial_fit([views[0], views[1][::-1]])
+    assert pickle.dumps([model.loadings_, model.weights_, model.captured_]) == before
+    assert twin.callbacks is model.callbacks and twin.n_samples_seen_ == model.n_samples_seen_ + 2000
+
+
+def test_ridges_may_be_an_array():
+    views = synthetic(300)
+    model, listed = (StochasticGCCA(ridge=r).fit(views).partial_fit(views) for r in (np.array([1.0, 2.0]), [1, 2]))
+    np.testing.assert_array_equal(stacked(model), stacked(listed))
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 150])

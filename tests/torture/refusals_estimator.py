@@ -3,14 +3,17 @@
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.model_selection import GroupKFold
 
 from cdfsg import StochasticGCCA
 from cdfsg.eigenproblems import SampledGEVP, SampledLDA
 from cdfsg.eigenproblems import discriminant_analysis as lda
 from cdfsg.eigenproblems import generalised_eigenproblem as gevp
+from cdfsg.estimator import permutation_test
 from tests.torture.refusals import NUMBERS, door, each, go, holding, small
 
 LEFT, RIGHT = NUMBERS[:, :2], NUMBERS[:, 2:]
+DAYS = pd.date_range("2026-01-01", periods=60)
 OUTSIDE = sparse.csr_array((np.ones(6), np.full(6, 9), np.arange(7)), shape=(6, 2))
 
 
@@ -29,6 +32,16 @@ def noise(columns):
 
 def frame(*names):
     return pd.DataFrame(np.random.default_rng(0).normal(size=(60, len(names))), columns=list(names))
+
+
+def tested(**options):
+    return permutation_test(StochasticGCCA(), [noise(4), noise(3)], **options)
+
+
+def fewer_in_every_pass():
+    lengths = iter([60, 50])
+    return fit(lambda: iter([[view[:rows] for view in (noise(4), noise(3))] for rows in [next(lengths)]]),
+               algorithm="cdfsg", n_epochs=2)  # fmt: skip
 
 
 def labelled():
@@ -95,6 +108,20 @@ door("estimator", {
     "a transform of other widths": lambda: fit().transform([LEFT, RIGHT]),
     "a transform of other column names":
         lambda: fit([frame("a", "b"), frame("c")]).transform([frame("b", "a"), frame("c")]),
+    "a transform of numbered columns in another order":
+        lambda: fit([frame(0, 1), frame("c")]).transform([frame(1, 0), noise(1)]),
+    "a transform of no view": lambda: fit().transform([None, None]),
+    "fewer rows in a later pass": fewer_in_every_pass,
+    "a sparse frame that leaves out NaN":
+        lambda: fit([frame("a").astype(pd.SparseDtype(float, np.nan)), frame("c")]),
+    "rows of text dates in another order":
+        lambda: fit([frame("a").set_axis(DAYS), frame("c").set_axis(DAYS.strftime("%Y/%m/%d"))[::-1]]),
+    "ridge for three views": lambda: fit(ridge=np.ones(3)),
+    "no fold": lambda: tested(cv=[]),
+    "folds of two rows": lambda: tested(cv=30),
+    "rows of a fold beyond the end": lambda: tested(cv=[(range(30), range(30, 61))]),
+    "a splitter that needs groups": lambda: tested(cv=GroupKFold(3)),
+    **each("level", lambda v: tested(level=v), "x", 2, -1, np.nan),
     "a transform before a fit": lambda: unfitted().transform([LEFT, RIGHT]),
     "rows too few for a first step": lambda: unfitted().set_params(algorithm="cdfsg").partial_fit(
         [LEFT[:2], RIGHT[:2]]).transform([LEFT, RIGHT]),
