@@ -119,8 +119,9 @@ class ExactSolver:
             eps, directions = ROUNDED * np.finfo(float).eps, vectors[:, values <= least * values[-1]]
             of_rows = max(eps, 0.0 if strict else precision * len(units[view]) ** 0.5 / 2)
             centred = (rows - self.mean[view]) / units[view]
-            rounding = of_rows * (np.abs(rows / units[view]) @ np.abs(directions)) + eps * np.abs(centred).max()
-            if (np.abs(centred @ directions) > rounding).any():
+            gaps, terms = np.abs(centred @ directions), np.abs(rows / units[view]) @ np.abs(directions)
+            rounding = of_rows * terms + eps * np.abs(centred).max()
+            if ((gaps > rounding) & (gaps < 10 * least**0.5 * terms)).any():  # else the direction itself is rounded
                 return False
         return True
 
