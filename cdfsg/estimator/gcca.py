@@ -56,8 +56,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     algorithm : {"auto", "exact", "cdfsg-ada", "cdfsg"}, default "auto"
         "exact": eigenvectors of the covariances, which one pass sums up; with another merit than identity a local
         optimum from there.  "cdfsg-ada", with Adam's step sizes per entry, and "cdfsg", with one step size, are the
-        paper's, without covariances, for wide or endless data.  "auto": exact up to 4,000 columns in all, else
-        "cdfsg-ada".
+        paper's, for wide or endless data.  "auto": exact up to 4,000 columns in all, else "cdfsg-ada".
     batch_size : int or "auto", default "auto"
         Rows of a minibatch of the paper's algorithms.  "auto": 100 or, if that is more, a 500th of the number of
         columns; fewer, down to 20 or twice `n_components`, where a pass would have less than 40 of them.

@@ -200,8 +200,7 @@ class OnlineSolver:
             self.solver.step(self.problem, self.state, samples)
         self._weight = min(1.0, size / self.batch_size)  # of the direction that the next step goes along
         self._steps_made += self._weight
-        why = _reason_to_restart(self.state)
-        if why:
+        if why := _reason_to_restart(self.state):
             self._restart(samples, why)
             return
         self._averaged += size
@@ -230,12 +229,9 @@ class OnlineSolver:
         elif samples[0][0].shape[0] > self.n_components:
             self._start(samples)
             self.K, self._measured = self._moments(samples), 0.0  # those of the next minibatch replace them
-        warnings.warn(
-            f"{why} after {rows:,} rows; the fit goes on from the average of its iterates with "
-            f"step_size={self.step_size:g}. If this repeats, begin with that, or raise batch_size={self.batch_size}",
-            ConvergenceWarning,
-            stacklevel=7,  # the call of fit
-        )
+        how = f"the fit goes on from the average of its iterates with step_size={self.step_size:g}"
+        remedy = f"If this repeats, begin with that, or raise batch_size={self.batch_size}"
+        warnings.warn(f"{why} after {rows:,} rows; {how}. {remedy}", ConvergenceWarning, stacklevel=7)  # of fit
 
     def _measure(self, samples: Samples) -> None:
         """Take a minibatch into the running moments of the projections, before it moves the iterate."""

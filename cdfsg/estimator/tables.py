@@ -3,7 +3,6 @@
 import sys
 import unicodedata
 from collections.abc import Sequence
-from functools import partial
 from itertools import combinations
 from numbers import Number
 from os import PathLike
@@ -170,7 +169,8 @@ def _have_same_labels(views: Sequence[Any]) -> bool | None:
         plain = [list(map(_plain, index)) for index in (first, second)]
         readings = [plain]
         if any(index.inferred_type.startswith(("date", "period")) for index in (first, second)):
-            readings += [list(map(partial(_dates, local=local), (first, second), plain)) for local in (False, True)]
+            for local in (False, True):
+                readings.append([_dates(first, plain[0], local), _dates(second, plain[1], local)])
         found[-1] = any(left == right for left, right in readings)
         common = max(len(set(left) & set(right)) for left, right in readings)
         if common and not found[-1]:
@@ -197,10 +197,11 @@ def _dates(index: Any, plain: list[Any], local: bool) -> list[Any]:
     """Row labels that are dates as such, in UTC and of the first day of a period, or `local` and of the last."""
     if hasattr(index, "to_timestamp"):
         index = index.to_timestamp(how="end").normalize() if local else index.to_timestamp()
-    texts = index.map(str).str.replace(r"[+-]\d\d:\d\d$" if local else "$", "", regex=True)
+    texts = index.map(str)
+    texts = texts.str.replace(r"[+-]\d\d:\d\d$", "", regex=True) if local else texts
     texts = texts.where(texts.str.match(r"\d{4}(?:[-/.]\d\d|\d{4})"))  # all others are slow to parse
     dates = sys.modules["pandas"].to_datetime(texts, errors="coerce", utc=True, format="mixed")
-    return [label if date != date else date for date, label in zip(dates, plain, strict=True)]
+    return [date if known else label for date, known, label in zip(dates, dates.notna(), plain, strict=True)]
 
 
 def _widths_in(view_sizes: Any, total: int) -> tuple[int, ...]:
@@ -229,8 +230,7 @@ def _require_numbers(frame: Any, name: str) -> None:
             dense = "expected a fill value of 0; give view.sparse.to_dense()"
             raise ValueError(f"{name} has the column {column!r} of type {kind}: {dense}")
         nullable = getattr(kind, "kind", "O") in "iufb"
-        # Of objects; scikit-learn would read strings as numbers where it can.
         numbers = nullable or values.dtype.kind != "O" or all(isinstance(x, Number | np.bool_ | None) for x in values)
-        if values.dtype.kind not in "iufbO" or kind == "category" or not numbers:
+        if values.dtype.kind not in "iufbO" or kind == "category" or not numbers:  # sklearn reads "1" as 1
             remedy = "as by astype(float), or get_dummies for categories"
             raise ValueError(f"{name} has the column {column!r} of type {kind}: expected numbers, {remedy}")

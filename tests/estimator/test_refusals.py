@@ -165,6 +165,7 @@ ACCENTS = [f"\u00e9{k}" for k in range(60)]
         (DAYS, DAYS.tz_localize("Asia/Tokyo")),  # whose clocks they show
         (HOURS.tz_localize("UTC"), HOURS.tz_localize("UTC").tz_convert("Asia/Tokyo")),
         (DAYS.tz_localize("Asia/Tokyo"), [day.isoformat() for day in DAYS.tz_localize("Asia/Tokyo")]),
+        (DAYS, [day.isoformat() for day in DAYS.tz_localize("Asia/Tokyo")]),
         (MONTHS, MONTHS.to_period("M")),
         (MONTHS.to_period("M"), MONTHS + pd.offsets.MonthEnd()),
         (pd.period_range("1950", periods=60, freq="Y"), range(1950, 2010)),
