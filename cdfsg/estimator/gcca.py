@@ -226,8 +226,7 @@ class StochasticGCCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         source, scores = self._projections(views)
         if len(source.tables) < len(source.views):
             return np.hstack(list(scores.values()))
-        container = _get_output_config("transform", self)["dense"]
-        if container != "default":
+        if (container := _get_output_config("transform", self)["dense"]) != "default":
             raise ValueError(f"set_output(transform={container!r}) needs one array and view_sizes, not a list of views")
         return [scores.get(i) for i in range(len(source.sizes))]
 
