@@ -250,8 +250,8 @@ def _compare(
 ) -> Iterator[Instance]:
     """Whether a quantity of ours and `factor` times that of each competitor are so related."""
     cells = source.headline(*OURS)
-    if "ours" in claim:
-        cells = source.cells[source.cells["solver"].isin(OURS) & (source.cells["variant"] == claim["ours"])]
+    if "ours" in claim:  # NaN where there is no such run
+        cells = cells[ROW].merge(source.cells[source.cells["variant"] == claim["ours"]], on=ROW, how="left")
     for cell in cells.itertuples():
         for name in claim["against"]:
             rivals = source.named(name)

@@ -196,3 +196,8 @@ def test_memory_is_p_by_p_unless_the_state_or_a_step_grows_with_n_squared(monkey
     for expected, table in spoiled.items():
         monkeypatch.setattr(cost, "read_memory", lambda table=table: table)
         assert failing(claims.keeps_p_by_p({"tall": 4, "small": 3}, printed(EXPERIMENT))) == list(expected)
+
+
+def test_a_place_where_our_run_is_missing_counts_as_no_result():
+    row = claims.read().set_index("claim").loc["accuracy at equal samples"]
+    assert row["of"] + row["no_result"] == 96  # the rows of both algorithms
