@@ -144,9 +144,11 @@ def test_the_report_and_every_open_question_with_its_answers_are_pages(page):
 def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erratum_with_its_reason(page):
     soup, rows = page("pages/theory"), statements.recorded().values()
     cells = [row.select("td") for row in soup.select("article table.numbers tbody tr")]
-    shown = [(verdict.text[2:], said.b.text, said.p.text, next(known.strings)) for verdict, said, known in cells]
+    told = [verdict.text.removesuffix(" in all tests").split(" ", 1) for verdict, _, _ in cells]
+    assert all(sign == site.SIGNS[verdict][0] for sign, verdict in told)
+    rest = [(said.b.text, said.p.text, next(known.strings)) for _, said, known in cells]
+    shown = [(verdict, *words) for (_, verdict), words in zip(told, rest, strict=True)]
     assert sorted(shown) == sorted((row["verdict"], row["place"], row["says"], row["known_by"]) for row in rows)
-    assert all(verdict.text[0] == site.SIGNS[verdict.text[2:]][0] for verdict, _, _ in cells)
     assert all(str(entry.proof or entry.counterexample()) in soup.text for entry in statements.errata())
     # It shows at first what does not hold as printed.
     first = [row for row in soup.select("article table.numbers tbody tr") if not row.find_parent("details")]
