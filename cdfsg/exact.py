@@ -147,8 +147,8 @@ class ExactSolver:
     def best(self) -> tuple[Array, Array]:
         """The best weights X (n, p) under ``X'MX = I`` for the rows so far, and ``K_ij = X_i' S_ij X_j`` (m, m, p, p).
 
-        With another merit than identity they are a local optimum, found from that for identity.  ValueError if the
-        rows span too few directions.
+        With another merit than identity they are a local optimum, the better of two.  ValueError if the rows span too
+        few directions.
         """
         S, units, least = self._mean_products(), np.ones(len(self.shift)), RESOLVED
         if not self.basis:

@@ -102,7 +102,8 @@ def _preconditioners(
 
     Dense views that are narrow enough have a Cholesky factor of the correlations of some rows.
     """
-    if sum(n * n for n in problem.sizes) > KEPT or not isinstance(next(iter(batches()))[0][0], np.ndarray):
+    are_dense = all(isinstance(block, np.ndarray) for block in next(iter(batches()))[0])
+    if not are_dense or sum(n * n for n in problem.sizes) > KEPT:
         return _sketched(problem, batches, scaling, precision, seed)
     products, rows, views = [np.zeros((n, n), order="F") for n in problem.sizes], 0, view_slices(problem.sizes)
     for samples in batches():
@@ -115,7 +116,7 @@ def _preconditioners(
     for S, view in zip(products, views, strict=True):
         S /= rows
         own = 0 if problem.ridge is None else problem.ridge[view] * scaling[view, 0] ** 2
-        S[np.diag_indices_from(S)] += own + 10 * len(S) * np.finfo(float).eps
+        S[np.diag_indices_from(S)] += own + RESOLVED
     return [partial(cho_solve, cho_factor(S, overwrite_a=True)) for S in products]
 
 

@@ -77,6 +77,29 @@ def test_a_correlation_in_little_variance_is_found_in_wide_views():
     assert model.canonical_correlations_[0] == pytest.approx(0.9863, abs=1e-3)
 
 
+def best_with_ridge_one(views):
+    """The largest canonical correlation with a ridge of 1, from products of rows."""
+    rows = len(views[0])
+    grams = [Z @ Z.T / rows for Z in (view - view.mean(axis=0) for view in views)]
+    one, two = (np.linalg.solve(G + np.eye(rows), G) for G in grams)
+    return np.linalg.eigvals(one @ two).real.max() ** 0.5
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_wide_views_find_a_pair_of_columns_in_either_form(form):
+    rng = np.random.default_rng(0)
+    left, right = (np.where(rng.random((300, n)) < 0.02, 1.0, 0.0) for n in (4100, 40))
+    left[:, 0] = 9 * rng.standard_normal(300)
+    right[:, 0] += left[:, 0]
+    model = StochasticGCCA(ridge=1.0, random_state=0).fit([left, form(right)])
+    assert covariance_found(model, [left, right]) == pytest.approx(best_with_ridge_one([left, right]), rel=1e-2)
+
+
+def covariance_found(model, views):
+    left, right = ((view - view.mean(axis=0)) @ w[:, 0] for view, w in zip(views, model.weights_, strict=True))
+    return 2 * left @ right / len(left)
+
+
 @pytest.mark.parametrize("kind", ["f4", "f8"])
 def test_wide_views_of_low_rank_have_no_component_of_rounding(kind):
     rng = np.random.default_rng(0)
@@ -92,9 +115,5 @@ def test_the_share_of_wide_noise_under_a_ridge_is_not_above_the_true_one(rows, s
     rng = np.random.default_rng(seed)
     views = [rng.standard_normal((rows, n)) for n in (3000, 1500)]
     model = StochasticGCCA(ridge=1.0, random_state=0).fit(views)
-    grams = [Z @ Z.T / rows for Z in (view - view.mean(axis=0) for view in views)]
-    one, two = (np.linalg.solve(G + np.eye(rows), G) for G in grams)
-    best = np.linalg.eigvals(one @ two).real.max() ** 0.5
-    left, right = (view - view.mean(axis=0) for view in views)
-    found = 2 * ((left @ model.weights_[0])[:, 0] @ (right @ model.weights_[1])[:, 0]) / rows
+    found, best = covariance_found(model, views), best_with_ridge_one(views)
     assert model.captured_ <= found / best + 1e-3 and found > 0.99 * best
