@@ -43,9 +43,7 @@ class ExactSolver:
         self.ridge = np.zeros(n) if ridge is None else ridge  # added to the diagonal of M
         self.moments, self.shift, self.products = Moments(n), np.zeros(n), np.zeros((n, n), order="F")
         self.single = False  # whether float32 rows are multiplied in single precision, twice as fast
-        # Per view the directions that the second pass takes moments of, and the inverse of their matrix.
-        self.basis: list[Array] = []
-        self.inverse: list[Array] = []
+        self.basis: list[Array] = []  # per view the directions that the second pass takes moments of
         self.sample: list[tuple[Array, float]] = []  # rows of each view and their relative precision
 
     @property
@@ -74,7 +72,7 @@ class ExactSolver:
     def advance(self, blocks: list[ViewRows]) -> None:
         """Take in rows, one block (l, n_i) per view."""
         if self.basis:  # the moments in its coordinates are of the rows before alone
-            gap, self.shift, self.basis, self.inverse = self.moments.mean - self.mean, self.moments.mean.copy(), [], []
+            gap, self.shift, self.basis = self.moments.mean - self.mean, self.moments.mean.copy(), []
             self.products = np.asfortranarray((self.covariance - np.outer(gap, gap)) * self.moments.rows)
         with np.errstate(over="ignore", invalid="ignore"):
             self.moments.update(blocks)
@@ -88,8 +86,8 @@ class ExactSolver:
                 self.shift = np.where(far, self.moments.mean, 0)
             self._add_sparse(sparse.hstack(blocks, format="csr").astype(np.float64))
             return
-        reach = self.moments.largest_deviation(self.moments.mean)
-        single = self.single and all(block.dtype == np.float32 for block in blocks) and squares_fit(reach)
+        single = self.single and all(block.dtype == np.float32 for block in blocks)
+        single = single and squares_fit(self.moments.largest_deviation(self.moments.mean))
         if is_first:
             self.shift = self.moments.mean.astype(np.float32 if single else np.float64).astype(np.float64)
         gap = np.empty((blocks[0].shape[0], len(self.shift)), np.float32 if single else np.float64)
@@ -130,9 +128,7 @@ class ExactSolver:
         if not self.basis:
             units, spectra = self.spectra
             for view, (values, vectors) in zip(self.slices, spectra, strict=True):
-                roots = np.maximum(values, LEAST * values[-1]) ** 0.5
-                self.basis.append(vectors / roots / units[view, None])
-                self.inverse.append((vectors * roots).T * np.where(np.isinf(units[view]), 0, units[view]))
+                self.basis.append(vectors / _roots(values) / units[view, None])
             self.products[:] = 0
             vars(self).pop("best", None)
         gaps = zip(blocks, self.slices, self.basis, strict=True)
@@ -175,10 +171,13 @@ class ExactSolver:
         """Moments of the columns with the projections on weights (n, p)."""
         if not self.basis:
             return structure_of(self.covariance, weights, self.slices)
-        views = list(zip(self.slices, self.inverse, strict=True))
-        Y = np.concatenate([B @ weights[view] for view, B in views])  # in coordinates in which nothing cancels
+        units, spectra = self.spectra
+        units = np.where(np.isinf(units), 0, units)
+        views = list(zip(self.slices, spectra, strict=True))
+        inverses = [(view, (vectors * _roots(values)).T * units[view]) for view, (values, vectors) in views]
+        Y = np.concatenate([B @ weights[view] for view, B in inverses])  # in the basis, where nothing cancels
         found = structure_of(self._mean_products(), Y, self.slices)
-        mixed = np.concatenate([np.einsum("nk,kjp->njp", B.T, found.mixed[view]) for view, B in views])
+        mixed = np.concatenate([np.einsum("nk,kjp->njp", B.T, found.mixed[view]) for view, B in inverses])
         return replace(found, columns=np.diag(self.covariance), mixed=mixed)
 
     def _sample(self, blocks: list[ViewRows]) -> None:
@@ -228,6 +227,11 @@ class ExactSolver:
         is_constant = np.sqrt(variance) <= LEVEL * np.abs(self.moments.mean)
         units = np.where(is_constant, np.inf, np.sqrt(variance + self.ridge))
         return self.covariance / np.outer(units, units), units
+
+
+def _roots(values: Array) -> Array:
+    """Deviations along eigenvectors, at least what a second pass can tell from rounding."""
+    return np.sqrt(np.maximum(values, LEAST * values[-1]))
 
 
 def streamed_moments(projections: Iterable[list[Array]], center: bool) -> Array:
