@@ -44,11 +44,15 @@ def refine(
     What is missing is extrapolated from the gains; a share below `tol` ends it.
     """
     p, m, views = X.shape[1], len(problem.sizes), view_slices(problem.sizes)
-    deviation, precision = np.sqrt(variance)[:, None], np.finfo(next(iter(batches()))[0][0].dtype).eps
+    deviation, first = np.sqrt(variance)[:, None], next(iter(batches()))[0]
+    precision, are_dense = np.finfo(first[0].dtype).eps, all(isinstance(block, np.ndarray) for block in first)
     scaling = np.divide(1, deviation, out=np.zeros_like(deviation), where=deviation > 0)
     random = np.random.default_rng(seed).standard_normal((len(X), GUARD))
     parts, width, totals, missing = [X, random * scaling], p + GUARD, [0.0], np.inf
-    preconditioners = _preconditioners(problem, batches, scaling, precision, seed)
+    if are_dense and sum(n * n for n in problem.sizes) <= KEPT:
+        preconditioners = _factored(problem, batches, scaling)
+    else:
+        preconditioners = _sketched(problem, batches, scaling, precision, seed)
     least = RESOLVED if precision < RESOLVED else RESOLVED_SINGLE
     for _ in range(REFINEMENTS):
         basis, rows = np.hstack(parts), 0
@@ -95,16 +99,10 @@ def _adjoint(problem: SampledProblem, samples: Any, R: Array) -> Array:
     return problem.adjoint(samples, R.reshape(1, 1, -1, R.shape[-1]).astype(samples[0][0].dtype))[0]
 
 
-def _preconditioners(
-    problem: Any, batches: Callable[[], Iterable[Any]], scaling: Array, precision: float, seed: int
+def _factored(
+    problem: Any, batches: Callable[[], Iterable[Any]], scaling: Array
 ) -> Sequence[Callable[[Array], Array]]:
-    """Per view the product with an approximate inverse, up to a factor, of its correlations with the ridge.
-
-    Dense views that are narrow enough have a Cholesky factor of the correlations of some rows.
-    """
-    are_dense = all(isinstance(block, np.ndarray) for block in next(iter(batches()))[0])
-    if not are_dense or sum(n * n for n in problem.sizes) > KEPT:
-        return _sketched(problem, batches, scaling, precision, seed)
+    """Per view the product with the inverse of its correlations, with the ridge, on some rows."""
     products, rows, views = [np.zeros((n, n), order="F") for n in problem.sizes], 0, view_slices(problem.sizes)
     for samples in batches():
         for i, view in enumerate(views):
@@ -123,7 +121,10 @@ def _preconditioners(
 def _sketched(
     problem: SampledProblem, batches: Callable[[], Iterable[Any]], scaling: Array, precision: float, seed: int
 ) -> Sequence[Callable[[Array], Array]]:
-    """The same as ``I + U diag(f) U'``: a Nystrom approximation from random columns (Frangella, Tropp, Udell 2023)."""
+    """The same up to a factor, on all rows, by ``I + U diag(f) U'``.
+
+    A Nystrom approximation from random columns (Frangella, Tropp, Udell 2023).
+    """
     found, views = [], view_slices(problem.sizes)
     rng, width = np.random.default_rng(seed + 1), min(SKETCH, SKETCHED // len(scaling) + 1)
     Q, rows = np.zeros((len(scaling), width)), 0
