@@ -136,7 +136,10 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def _with_data(experiments: Sequence[Experiment]) -> list[Experiment]:
-    """The experiments whose data set can be had, with a line on the others; DownloadError if there is none."""
+    """Return the experiments whose data set is available, and print a line about the others.
+
+    Raise DownloadError if none is left.
+    """
     errors: dict[str, DownloadError] = {}
     for name in dict.fromkeys(experiment.dataset for experiment in experiments):
         try:

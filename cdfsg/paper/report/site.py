@@ -65,7 +65,6 @@ def write_sources(source: Path) -> None:
     rules = (f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items())
     write_atomically(source / "_static/verdicts.css", "".join(rules).replace("/", r"\/"))
     judged, asserted, errata = verdicts.read(), claims.read(), statements.errata()
-    corrections = {entry.label: entry.corrected for entry in statements.EVERY}
     battery = checksums.read_record(RECORDS / "battery.csv", "make bench")
     found = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__)]
     modules = [f"cdfsg.{name}" for name in (*FIRST, *(name for name in found if name not in FIRST + LEFT_OUT))]
@@ -76,7 +75,7 @@ def write_sources(source: Path) -> None:
         "generated/verdicts": pages.render("by_solver.md", judged=judged),
         "generated/tolerances": pages.tolerance_table(judged["quantity"]),
         "generated/statements": pages.render("statements.html", rows=list(statements.recorded().values()),
-                                             errata=errata, signs=SIGNS, corrections=corrections),
+                                             errata=errata, signs=SIGNS, known=statements.STATEMENTS),
         "generated/errata": pages.render("errata.md", errata=errata),
         "generated/defaults": pages.render("defaults.html", rows=list(battery.itertuples())),
         "generated/torture": pages.torture_table(),
