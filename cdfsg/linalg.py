@@ -97,13 +97,6 @@ def pseudo_inverse(a: Array) -> Array:
     return found
 
 
-def ridge_inverse(a: Array) -> Array:
-    """``(A'A + r I)^(-1) A'`` with r a thousandth of the mean squared singular value of A."""
-    gram = a.mT @ a
-    ridge = 1e-3 * np.trace(gram, axis1=-2, axis2=-1)[..., None, None] / a.shape[-1]
-    return inverse(gram + ridge * eye_like(gram)) @ a.mT
-
-
 def qf(A: Array) -> Array:
     """Q factor of the thin QR with positive diagonal of R, of each matrix (lanes, n, p); NaN where there is none.
 

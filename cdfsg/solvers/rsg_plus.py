@@ -16,7 +16,6 @@ from cdfsg.linalg import (
     normalise_tall_columns,
     pseudo_inverse,
     qf,
-    ridge_inverse,
     small_qf,
 )
 from cdfsg.problems import SampledGCCA, SampledProblem
@@ -47,7 +46,7 @@ class RSGPlus(Solver):
         Step of the first pass.
     weight : float
         Weight w of the whitening term, which inverts a matrix for every p rows.
-    singular : {"pseudo-inverse", "ridge", "stop"}
+    singular : {"pseudo-inverse", "stop"}
         Treatment of a singular block, as rows with equal labels make it, see `INVERSES`.
     """
 
@@ -125,7 +124,6 @@ class RSGPlus(Solver):
 INVERSES: dict[str, Callable[[Array], Array]] = {
     "stop": inverse,
     "pseudo-inverse": pseudo_inverse,
-    "ridge": ridge_inverse,
 }
-"""Inverses of a block: NaN where it is singular, so that its lane stops, as published; the pseudo-inverse where it is
-singular to working precision; a regularised inverse."""
+"""Inverses of a block: NaN where it is singular, so that its lane stops, as published; or the pseudo-inverse where it
+is singular to working precision."""
