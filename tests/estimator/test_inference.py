@@ -98,21 +98,13 @@ def test_views_that_cannot_be_split_are_refused():
     "options, words",
     [
         ({"cv": 40}, r"cv has 40 fold\(s\), the smallest with 1 row\(s\) held out: expected folds of at least 3"),
-        ({"cv": 20}, r"the smallest with 2 row\(s\)"),
         ({"cv": LeaveOneOut()}, r"the smallest with 1 row\(s\)"),
         ({"cv": ShuffleSplit(1, test_size=1)}, r"the smallest with 1 row\(s\)"),
         ({"cv": [(range(20), range(20, 40)), (range(38), range(38, 40))]}, r"the smallest with 2 row\(s\)"),
-        ({"cv": []}, r"cv has 0 fold\(s\)"),
-        ({"cv": [(range(20), range(20, 41))]}, "cv cannot split 40 rows: index 40 is out of bounds"),
         ({"cv": [1, 2]}, "cv cannot split 40 rows"),
-        ({"cv": GroupKFold(3)}, r"'groups' .* give .* cv=list\(splitter.split\(X, groups=groups\)\)"),
-        ({"level": "x"}, r"level must lie in \[0, 1\), got 'x'"),
-        ({"level": 2}, "got 2"),
-        ({"level": -1}, "got -1"),
-        ({"level": np.nan}, "got nan"),
     ],
 )
-def test_folds_that_give_no_correlation_and_levels_that_are_none_are_refused(options, words):
+def test_folds_that_give_no_correlation_are_refused(options, words):
     with pytest.raises(ValueError, match=words):
         permutation_test(StochasticGCCA(), noise(40, 3, 2), n_permutations=1, **options)
 

@@ -196,9 +196,6 @@ def test_a_column_that_begins_to_vary_late_gets_its_weight():
     assert model.canonical_correlations_[0] > 0.95  # 0.97 of the late pair; without it 0.9
 
 
-
-
-
 @pytest.mark.filterwarnings("ignore:.*goes on from the average")
 @pytest.mark.parametrize("algorithm", ["auto", "cdfsg-ada", "cdfsg"])
 @pytest.mark.parametrize("rare", [[0], [0, 1]])
