@@ -3,13 +3,13 @@
 A file of a cache is *sealed*: its last line is the checksum of the rest.  For the repository see `cdfsg.checksums`.
 """
 
-import errno
 import hashlib
 import io
 import os
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,8 +24,6 @@ CACHE = Path(os.path.expanduser(os.environ.get(CACHE_ENVIRONMENT) or ROOT / "dat
 RUNS, KEPT, QUICK = CACHE / "runs", CACHE / "kept", CACHE / "quick"
 FIGURES, NOTEBOOKS = ROOT / "figures", ROOT / "notebooks"
 
-WINDOWS = os.name == "nt"
-_LOCKED = 1 << 30  # on Windows the byte that is locked, beyond the end: a locked one cannot be read
 _TEMPORARY = ".cdfsg.tmp"
 _SEALED = re.compile(rb"# sha256:([0-9a-f]{64})\n\Z")
 
@@ -57,20 +55,11 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             if path.read_bytes() == data:
                 return
         path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=_TEMPORARY)
-            try_lock(handle)
-            if os.fstat(handle).st_nlink:
-                break
-            os.close(handle)  # swept away before it was locked
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=_TEMPORARY)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
-            stream.flush()
-            os.chmod(temporary, 0o644)  # mkstemp makes it private
-            if not WINDOWS:  # which renames no open file
-                os.replace(temporary, path)  # before it is closed: until then it is locked
-        if WINDOWS:
-            os.replace(temporary, path)
+        os.chmod(temporary, 0o644)  # mkstemp makes it private
+        os.replace(temporary, path)
     except OSError as error:  # of a full disk it names no file, of mkstemp the temporary one
         raise explain(error, path) from error
     finally:
@@ -80,52 +69,20 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 def explain(error: OSError, path: Path) -> OSError:
     """The same error with the name of the file and what to do about it."""
-    in_cache = path.is_relative_to(CACHE)
-    remedy = ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        remedy = "; make room there, and the same command goes on from here"
-    elif error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        remedy = "; make its folder writable" + f" or set {CACHE_ENVIRONMENT} to a folder that is" * in_cache
-    elif error.errno in (errno.EEXIST, errno.ENOTDIR, errno.ENOENT):
-        remedy = f"; {path.parent} must be a folder: move away what is in its place"
-        remedy += f", or set {CACHE_ENVIRONMENT} to a folder" * in_cache
-    elif error.errno == errno.EISDIR:
-        remedy = "; a folder is where a file is to be written: move it away"
-    return OSError(error.errno, f"{error.strerror}: '{path}'{remedy}")
+    elsewhere = f", or set {CACHE_ENVIRONMENT} to another folder" * path.is_relative_to(CACHE)
+    remedy = f"make room and its folder writable, or move away what is in the way{elsewhere}"
+    return OSError(error.errno, f"{error.strerror}: '{path}'; {remedy}; the same command then goes on from here")
 
 
-def try_lock(handle: int) -> bool | None:
-    """Lock an open file until the process ends: False if another process has it, None where there are no locks."""
-    try:
-        if WINDOWS:
-            import msvcrt
+def sweep(*folders: Path, age: float = 0) -> None:
+    """Remove the temporary files that killed writers left, if they are `age` seconds old.
 
-            os.lseek(handle, _LOCKED, os.SEEK_SET)
-            try:
-                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-            finally:
-                os.lseek(handle, 0, os.SEEK_SET)
-        else:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # Windows has the second
-        return False
-    except OSError:  # a disk of another machine
-        return None
-    return True
-
-
-def sweep(*folders: Path) -> None:
-    """Remove the temporary files of killed writers; those of living ones are locked."""
+    A living writer needs no more than seconds; commands exclude each other, see `cdfsg.lock`.
+    """
     for path in (path for folder in folders for path in folder.glob(f"*{_TEMPORARY}")):
         with suppress(OSError):
-            if WINDOWS:  # it refuses while a writer has the file open
+            if time.time() - path.stat().st_mtime >= age:
                 path.unlink()
-                continue
-            with path.open("r+b") as stream:
-                if try_lock(stream.fileno()):
-                    path.unlink()
 
 
 def write_sealed(path: Path, content: str | bytes) -> None:
@@ -172,7 +129,12 @@ def kept_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
     if (data := read_if_intact(path, "it is made anew")) is not None:
         return np.load(io.BytesIO(data))
     array = make()
+    write_sealed(path, npy(array))
+    return array
+
+
+def npy(array: np.ndarray) -> bytes:
+    """The content of a ``.npy`` file; the same under each numpy that the package allows."""
     buffer = io.BytesIO()
     np.save(buffer, array)
-    write_sealed(path, buffer.getvalue())
-    return array
+    return buffer.getvalue()

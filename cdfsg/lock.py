@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cdfsg.files import explain, say, try_lock
+from cdfsg.files import explain, say
+
+_LOCKED = 1 << 30  # on Windows the byte that is locked, beyond the end: a locked one cannot be read
 
 
 class Busy(RuntimeError):
@@ -24,6 +26,7 @@ def lock(path: Path, command: str) -> Iterator[None]:
         raise explain(error, path) from error
     try:
         locked = try_lock(handle)
+        os.lseek(handle, 0, os.SEEK_SET)
         if locked is False:
             holder = os.read(handle, 1000).decode("utf-8", errors="replace").strip() or "another command"
             writes = f"and {command} would write the same files"
@@ -36,3 +39,22 @@ def lock(path: Path, command: str) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def try_lock(handle: int) -> bool | None:
+    """Lock an open file until the process ends: False if another process has it, None where there are no locks."""
+    try:
+        try:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            import msvcrt  # on Windows
+
+            os.lseek(handle, _LOCKED, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except (BlockingIOError, PermissionError):  # Windows has the second
+        return False
+    except OSError:  # a disk of another machine
+        return None
+    return True

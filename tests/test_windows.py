@@ -11,8 +11,7 @@ from pathlib import PureWindowsPath
 
 import pytest
 
-from cdfsg import files
-from cdfsg.files import ROOT, try_lock, write_atomically
+from cdfsg.files import ROOT
 from cdfsg.lock import Busy, lock
 from tests.project import python
 
@@ -27,7 +26,7 @@ ONLY_POSIX = {
 
 @pytest.fixture
 def windows(monkeypatch):
-    """Let files be locked and replaced as on Windows, where a lock is on bytes, which nobody else can read."""
+    """Let files be locked as on Windows, where a lock is on bytes, which nobody else can read."""
 
     def locking(handle, mode, count):
         assert (mode, count) == (msvcrt.LK_NBLCK, 1) and os.lseek(handle, 0, os.SEEK_CUR) > 1 << 20
@@ -36,48 +35,18 @@ def windows(monkeypatch):
         except BlockingIOError:
             raise OSError(errno.EACCES, "Permission denied") from None
 
-    def refuse_open_ones(act):
-        def checked(path, *more):
-            for place in (path, *more):
-                links = (os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd"))
-                if str(place) in links:
-                    raise PermissionError(errno.EACCES, "The process cannot access the file", str(path))
-            return act(path, *more)
-
-        return checked
-
     msvcrt = types.ModuleType("msvcrt")
     msvcrt.LK_NBLCK, msvcrt.locking = 2, locking
     monkeypatch.setitem(sys.modules, "msvcrt", msvcrt)
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    monkeypatch.setattr(files, "WINDOWS", True)
-    for name in ("replace", "unlink"):
-        monkeypatch.setattr(os, name, refuse_open_ones(getattr(os, name)))
 
 
-needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc to see which files are open")
-
-
-@needs_proc
 def test_the_second_command_is_told_of_the_first_and_enters_after_it(tmp_path, windows):
     words = rf"^cdfsg run \(process {os.getpid()} "
     with lock(tmp_path / "lock", "cdfsg run"), pytest.raises(Busy, match=words), lock(tmp_path / "lock", "cdfsg quick"):
         pytest.fail("two at once")
     with lock(tmp_path / "lock", "cdfsg quick"):
         assert (tmp_path / "lock").read_text().startswith("cdfsg quick (process ")
-
-
-@needs_proc
-def test_a_file_is_replaced_once_it_is_closed_and_what_a_killed_writer_left_is_swept(tmp_path, windows):
-    for content in ("old", "new", "new"):
-        write_atomically(tmp_path / "x", content)
-    assert os.listdir(tmp_path) == ["x"] and (tmp_path / "x").read_text() == "new"
-    (tmp_path / "x123.cdfsg.tmp").write_text("ne")
-    handle = os.open(tmp_path / "y123.cdfsg.tmp", os.O_RDWR | os.O_CREAT)
-    assert try_lock(handle) and try_lock(os.open(tmp_path / "y123.cdfsg.tmp", os.O_RDWR)) is False
-    files.sweep(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == ["x", "y123.cdfsg.tmp"]
-    os.close(handle)
 
 
 def tracked():
@@ -119,11 +88,9 @@ def test_the_package_calls_nothing_that_only_posix_has():
 RUN = f"""
 import os, sys, types
 from pathlib import Path
-from cdfsg import files
 from tests.torture import crashing  # other libraries are loaded as they are
 sys.modules |= dict.fromkeys({sorted(POSIX - {"posix"})})
 sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=lambda *_: None)
-files.WINDOWS = True
 for name in {sorted(ONLY_POSIX)}:
     if hasattr(os, name):
         delattr(os, name)
