@@ -7,6 +7,7 @@ import operator
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,7 @@ from cdfsg.paper.protocols import BETA, OURS, entry_of, headline_variant
 from cdfsg.paper.records import SAME_RUN
 from cdfsg.paper.results import tables
 from cdfsg.paper.results.reported import load_table
-from cdfsg.paper.results.verdicts import final_cells
-from cdfsg.paper.select import ROW, rows_at, settings_of, summarise
+from cdfsg.paper.select import ROW, rows_at, select, settings_of, stands, summarise
 
 Claim = dict[str, Any]
 Instance = tuple[str, bool | None, bool | None]
@@ -76,13 +76,11 @@ def printed(experiment: Experiment) -> Source:
 def measured(experiment: Experiment, runs: pd.DataFrame) -> Source:
     """Our numbers: the cells that stand for the solvers, and every other variant under its name."""
     reported = runs[runs["role"] == "reported"]
-    others = summarise(reported[reported["variant"] != reported["solver"].map(headline_variant)])
-    final = final_cells(experiment, runs)
-    places = pd.MultiIndex.from_product([experiment.batch_sizes, experiment.ps, OURS], names=ROW)
-    final = final.set_index(ROW)
-    final = final.reindex(final.index.union(places)).reset_index()  # NaN where no point of the grid was eligible
-    final["variant"] = final["solver"].map(headline_variant)
-    cells = pd.concat([final, others], ignore_index=True)
+    cells = summarise(reported)
+    cells = cells[stands(cells, select(runs, experiment.protocol.rule))]
+    # A row of NaN where no point of the grid was eligible.
+    places = product(experiment.batch_sizes, experiment.ps, OURS, ["grid"])
+    cells = cells.merge(pd.DataFrame(places, columns=[*ROW, "variant"]), how="outer")
     groups = _with_accuracy(experiment, reported).groupby(SAME_RUN, dropna=False)
     by_cell = {_key(next(runs.itertuples())): runs.set_index("start") for _, runs in groups}
     return Source(experiment, _with_accuracy(experiment, cells), by_cell)
@@ -101,9 +99,7 @@ def ledger() -> pd.DataFrame:
     for claim in load_claims():
         test = TESTS[claim["shown_by"]]
         theirs = [] if claim.get("unprinted") else [i for source in paper for i in test(claim, source)]
-        found = [i for source in ours for i in test(claim, source)]
-        if claim["shown_by"] == "keeps_p_by_p":
-            found = found[: len(found) // len(ours)]  # the same for every table
+        found = list(dict.fromkeys(i for source in ours for i in test(claim, source)))  # memory is the same for all
         judged = [instance for instance in found if instance[1] is not None]
         failed = [place for place, holds, _ in judged if not holds]
         holds, said = len(judged) - len(failed), [holds for _, holds, _ in theirs if holds is not None]
