@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -22,10 +22,10 @@ from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.protocols import ADOPTED, OURS
 from cdfsg.paper.records import SAME_RUN, SETTINGS
 from cdfsg.paper.report import notebooks
-from cdfsg.paper.results import claims, conclusions, tables
+from cdfsg.paper.results import conclusions, tables
 from cdfsg.paper.results.multiverse import describe
 from cdfsg.paper.results.reported import DERIVED, QUANTITIES, TABLES, table_name, tolerance_of, tolerances
-from cdfsg.paper.results.verdicts import VERDICTS, chance, column_of, counted, final_cells
+from cdfsg.paper.results.verdicts import VERDICTS, column_of, counted, final_cells
 from cdfsg.paper.select import ROW
 
 DOCS = ROOT / "docs"
@@ -55,6 +55,12 @@ def render(template: str, **context: Any) -> str:
     return _environment().get_template(f"{template}.j2").render(**context).rstrip("\n")
 
 
+def render_all(folder: str, **context: Any) -> dict[str, str]:
+    """Fill every template of a folder in ``docs/templates``; the texts by their names there."""
+    names = _environment().list_templates(filter_func=lambda name: name.startswith(f"{folder}/"))
+    return {name.removeprefix(f"{folder}/").partition(".")[0]: render(name[:-3], **context) for name in names}
+
+
 @cache
 def _environment() -> jinja2.Environment:
     escaped = jinja2.select_autoescape(enabled_extensions=("html.j2",))
@@ -65,7 +71,8 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {"number": number, "heading": HEADINGS.get}
     environment.globals |= {
         "PAPER": PAPER, "QUANTITIES": HEADINGS, "SHORT": SHORT, "SIGNS": SIGNS, "VERDICTS": VERDICTS, "WORDS": WORDS,
-        "anchor": anchor, "code_of": code_of, "counted": counted, "nan": np.nan, "NAMES": NAMES, "TABLES": TABLES,
+        "anchor": anchor, "caption_of": caption_of, "code_of": code_of, "counted": counted, "failures": failures,
+        "getdoc": inspect.getdoc, "nan": np.nan, "NAMES": NAMES, "TABLES": TABLES, "WITH_PAGES": WITH_PAGES,
         "sides": sides, "table_name": table_name, "tolerance_of": tolerance_of, "with_interval": with_interval,
     }  # fmt: skip
     return environment
@@ -102,11 +109,6 @@ def anchor(*parts: object) -> str:
     return re.sub(r"[^a-z0-9]+", "-", "-".join(map(str, parts)).lower()).strip("-")
 
 
-def counts(judged: pd.DataFrame) -> str:
-    """Bars of the verdicts per table, for the paper's algorithms and for others."""
-    return render("counts.html", judged=judged, pages=table_pages(judged), name_of=name_of)
-
-
 def sides(judged: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The counted numbers of the paper's algorithms and of its competitors, each with what their verdicts compare."""
     judged = counted(judged)
@@ -114,17 +116,7 @@ def sides(judged: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [("better or worse than printed", judged[ours]), ("higher or lower than printed", judged[~ours])]
 
 
-def claims_page(asserted: pd.DataFrame, judged: pd.DataFrame) -> str:
-    """One section per claim: where it stands, how it is tested, where it fails."""
-    pages = table_pages(judged)
-    links = {page.partition("-")[2]: f"[{name_of(judged[judged['table'] == table])}]({page}.md)"
-             for table, page in pages.items()}  # fmt: skip
-    tests = dict.fromkeys(asserted["claim"]) | {claim["id"]: claim for claim in claims.load_claims()}
-    return render("claims.md", claims=list(asserted.itertuples()), tests=tests, failures=_failures, links=links,
-                  words=lambda test: inspect.getdoc(claims.TESTS[test]))  # fmt: skip
-
-
-def _failures(where_not: str) -> list[tuple[str, list[str]]]:
+def failures(where_not: str) -> list[tuple[str, list[str]]]:
     """Places such as ``mnist-identity, l = 20; ...`` by their experiment."""
     places = pd.Series(where_not.split("; ")).str.partition(", ")
     return [(str(name), list(rows[2])) for name, rows in places.groupby(0, sort=False)]
@@ -138,25 +130,20 @@ def table_page(part: pd.DataFrame) -> str:
     quantities = list(dict.fromkeys(part["quantity"]))
     rest = [name for name in quantities if name in DERIVED or name == "time_s"]
     main = [name for name in quantities if name not in rest]
-    ours = counted(part[part["solver"].isin(OURS)])
-    mean, most = chance(ours)
-    total = {"match": (ours["verdict"] == "match").sum(), "numbers": len(ours), "chance": mean, "chance_95": most}
+    kinds = {name.split("_")[0] for name in quantities}
+    written = {name: entry for name, entry in tolerances().items() if name.split("_")[0] in kinds}
     return render("paper_table.md", title=name_of(part), name=table_name(experiment.table), part=part,
-                  shown=_shown(experiment), bounds=tables.bounds(runs), cells=cells, main=main, rest=rest, total=total,
-                  kinds={name.split("_")[0] for name in quantities}, tolerances=tolerance_table(quantities),
+                  shown=_shown(experiment), bounds=tables.bounds(runs), cells=cells, main=main, rest=rest,
+                  total=conclusions.counts(counted(part[part["solver"].isin(OURS)])), kinds=kinds, tolerances=written,
                   experiment=experiment.name, curve=_curve(experiment.table),
                   behind=_behind(part, experiment, runs))  # fmt: skip
 
 
 def _shown(experiment: Experiment) -> list[str]:
     """Links to the notebooks and figures of an experiment."""
-    shown = [f"{{doc}}`/notebooks/{name}`" for name in notebooks.OF_EXPERIMENTS]
-    if experiment.name != notebooks.EXAMPLE:
-        instances = sorted(notebooks.INSTANCES.glob(f"*-{experiment.name}.ipynb"))
-        shown = [f"{{doc}}`/notebooks/instances/{path.stem}`" for path in instances]
-    if any(name.startswith(f"{experiment.name}-") for name in figure_names()):
-        shown.append(f"[Its figures](#figures-{experiment.name})")
-    return shown
+    place, instance = ("instances/", f"-{experiment.name}") if experiment.name != notebooks.EXAMPLE else ("", "")
+    shown = [f"{{doc}}`/notebooks/{place}{name}{instance}`" for name in notebooks.of_experiment(experiment)]
+    return [*shown, f"[Its figures](#figures-{experiment.name})"]
 
 
 def _behind(part: pd.DataFrame, experiment: Experiment, runs: pd.DataFrame) -> dict[Any, tuple[str, str, pd.DataFrame]]:
@@ -185,12 +172,6 @@ def _curve(table: str) -> dict[str, Any]:
     return {"misfits": list(misfits), "rank": misfits.index.get_loc(mine) + 1, "of": len(misfits),
             "used": misfits[mine], "best": misfits.iloc[0], "chosen": left_out["misfit"],
             "null": left_out["null_median"], "null_5": left_out["null_5"]}  # fmt: skip
-
-
-def tolerance_table(quantities: Iterable[str]) -> str:
-    """The written tolerances of the quantities, with their reasons."""
-    kept = {quantity if quantity in tolerances() else quantity.split("_")[0] for quantity in quantities}
-    return render("tolerances.md", tolerances={name: entry for name, entry in tolerances().items() if name in kept})
 
 
 def code_of(mark: str) -> list[tuple[str, int, str]]:
@@ -232,30 +213,21 @@ def figure_names() -> list[str]:
     return sorted((path.stem for path in FIGURES.glob("*.svg")), key=lambda name: (caption_of(name, places), name))
 
 
-def gallery(stems: dict[str, str], template: str = "figures.md") -> str:
-    """All figures with captions, in sections: `stems` has heads by beginnings of names."""
-    groups: dict[str, list[tuple[str, str]]] = {stem: [] for stem in ("", *stems)}
+def sections(headings: dict[str, str]) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """All figures with captions by beginnings of their names, each with its heading; the others come first."""
+    groups: dict[str, list[tuple[str, str]]] = {stem: [] for stem in ("", *headings)}
     for name in figure_names():
-        stem = next((stem for stem in stems if name.startswith(f"{stem}-")), "")
+        stem = next((stem for stem in headings if name.startswith(f"{stem}-")), "")
         groups[stem].append((name, caption_of(name)))
-    headings = {"": "Across the tables", **stems}
-    return render(template, sections=[(stem, headings[stem], group) for stem, group in groups.items() if group])
+    return [(stem, headings.get(stem, "Across the tables"), group) for stem, group in groups.items() if group]
 
 
-def records_page(folder: Path = RECORDS) -> str:
-    """The files of records: links to the light ones, and the short ones as tables."""
+def files(folder: Path = RECORDS) -> list[tuple[str, bool, pd.DataFrame]]:
+    """The files of records, whether each is light, and their rows."""
     paths = sorted(folder.glob("*.csv"))
-    files = [(path.name, is_light(path), checksums.read_csv(path, low_memory=False)) for path in paths]
-    return render("records.md", files=files, with_pages=WITH_PAGES)
+    return [(path.name, is_light(path), checksums.read_csv(path, low_memory=False)) for path in paths]
 
 
 def is_light(path: Path) -> bool:
     """Whether a file of records is small enough to lie in the site itself."""
     return path.stat().st_size <= LIGHT
-
-
-def torture_table() -> str:
-    """What was tried to break the project, and what survived."""
-    table = checksums.read_record(RECORDS / "torture.csv", "make torture")
-    table[["group", "case"]] = table["case"].str.split(": ", n=1, expand=True)
-    return render("torture.html", cases=table)

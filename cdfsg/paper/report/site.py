@@ -20,6 +20,7 @@ from cdfsg.paper.report import notebooks, pages, summaries
 from cdfsg.paper.report.figures import VERDICT_COLOURS
 from cdfsg.paper.report.pages import DOCS
 from cdfsg.paper.results import claims, verdicts
+from cdfsg.paper.results.reported import tolerances
 from cdfsg.theory import statements
 from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS
 
@@ -64,34 +65,30 @@ def write_sources(source: Path) -> None:
     write_atomically(source / "_static/mathjax/tex-svg-full.js", _mathjax().read_bytes())
     rules = (f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items())
     write_atomically(source / "_static/verdicts.css", "".join(rules).replace("/", r"\/"))
-    judged, asserted, errata = verdicts.read(), claims.read(), statements.errata()
-    battery = checksums.read_record(RECORDS / "battery.csv", "make bench")
+    judged = verdicts.read()
+    titles = {table: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
+    headings = {EXPERIMENTS[table].name: title for table, title in titles.items()}
+    addresses = pages.table_pages(judged)
     found = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__)]
-    modules = [f"cdfsg.{name}" for name in (*FIRST, *(name for name in found if name not in FIRST + LEFT_OUT))]
-    stems = {EXPERIMENTS[table].name: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
+    battery, torture = (checksums.read_record(RECORDS / f"{name}.csv", command)
+                        for name, command in (("battery", "make bench"), ("torture", "make torture")))  # fmt: skip
+    context = {
+        "judged": judged, "titles": titles, "pages": addresses, "tolerances": tolerances(),
+        "links": {EXPERIMENTS[table].name: f"[{title}]({addresses[table]}.md)" for table, title in titles.items()},
+        "claims": list(claims.read().itertuples()), "tests": {claim["id"]: claim for claim in claims.load_claims()},
+        "TESTS": claims.TESTS, "statements": list(statements.recorded().values()), "known": statements.STATEMENTS,
+        "errata": statements.errata(), "signs": SIGNS, "battery": list(battery.itertuples()),
+        "cases": torture.join(torture.pop("case").str.extract("(?P<group>.*?): (?P<case>.*)")),
+        "sections": pages.sections(headings), "files": pages.files(), "notebooks": _write_notebooks(source),
+        "modules": [f"cdfsg.{name}" for name in (*FIRST, *(name for name in found if name not in FIRST + LEFT_OUT))],
+    }  # fmt: skip
     texts = {
-        "generated/counts": pages.counts(judged),
+        **pages.render_all("site", **context),
         **{f"generated/{name}": _of_readme(name) for name in ("answer", "endpoints")},
-        "generated/verdicts": pages.render("by_solver.md", judged=judged),
-        "generated/tolerances": pages.tolerance_table(judged["quantity"]),
-        "generated/statements": pages.render("statements.html", rows=list(statements.recorded().values()),
-                                             errata=errata, signs=SIGNS, known=statements.STATEMENTS),
-        "generated/errata": pages.render("errata.md", errata=errata),
-        "generated/defaults": pages.render("defaults.html", rows=list(battery.itertuples())),
-        "generated/torture": pages.torture_table(),
-        "generated/algorithms": pages.render("algorithms.md"),
-        "generated/living": pages.render("living.md", caption=pages.caption_of("theory-plane")),
-        "claims": pages.claims_page(asserted, judged),
         "report": (ROOT / "REPORT.md").read_text(encoding="utf-8"),
         "questions": f"# Questions to the authors\n\n{summaries.questions(level=2)}",
-        "figures": pages.gallery(stems),
-        "contact": pages.gallery(stems, "contact.md"),
-        "records": pages.records_page(RECORDS),
-        "reference": pages.render("reference.md", modules=modules),
-        "notebooks": _write_notebooks(source),
+        **{name: pages.table_page(judged[judged["table"] == table]) for table, name in addresses.items()},
     }
-    texts |= {name: pages.table_page(judged[judged["table"] == table])
-              for table, name in pages.table_pages(judged).items()}  # fmt: skip
     for name, text in texts.items():
         write_atomically(source / f"{name}.md", f"{text}\n")
 
@@ -110,8 +107,8 @@ def _mathjax() -> Path:
         raise FileNotFoundError(f"{_MATHJAX} is not installed; make setup, or pip install 'cdfsg[report]'") from error
 
 
-def _write_notebooks(source: Path) -> str:
-    """Copy the notebooks, each above its instances; returns the page that lists them."""
+def _write_notebooks(source: Path) -> list[tuple[str, str, list[str]]]:
+    """Copy the notebooks, each above its instances; returns their names, introductions and instances."""
     listed = []
     for name in notebooks.names():
         notebook = notebooks.read(NOTEBOOKS / f"{name}.ipynb")
@@ -127,7 +124,7 @@ def _write_notebooks(source: Path) -> str:
             notebook.cells.append(nbformat.v4.new_markdown_cell(text))
         _write(source / "notebooks" / f"{name}.ipynb", notebook)
         listed.append((name, notebook.cells[0].source.split("\n\n")[1], instances))
-    return pages.render("notebooks.md", notebooks=listed)
+    return listed
 
 
 def _write(path: Path, notebook: nbformat.NotebookNode) -> None:

@@ -6,15 +6,12 @@ from cdfsg.files import ROOT, write_atomically
 from cdfsg.paper import archive
 from cdfsg.paper.experiments import Experiment
 from cdfsg.paper.protocols import ADOPTED, OURS
-from cdfsg.paper.report.pages import HEADINGS, NAMES, caption_of, render
+from cdfsg.paper.report.pages import HEADINGS, NAMES, caption_of, render, render_all
 from cdfsg.paper.results import conclusions
 from cdfsg.paper.results.multiverse import criterion, describe
 from cdfsg.paper.results.reported import load_table, table_name
 from cdfsg.paper.results.verdicts import VERDICTS, attainability, chance, counted
 from cdfsg.theory import statements
-
-PARTS = ("answer", "endpoints", "numbers", "questions", "theory")
-"""Generated parts of the README, each between two marks, by their templates in ``docs/templates/readme``."""
 
 
 def title(experiment: Experiment, runs: pd.DataFrame, note: str = "") -> str:
@@ -66,8 +63,7 @@ def texts(judged: pd.DataFrame, asserted: pd.DataFrame) -> dict[str, str]:
         "wanted": criterion(), "adoption": conclusions.beats_first(), "adopted": describe(ADOPTED),
         "rule": ADOPTED.rule, "open": questions(), "minutes": timed["seconds"].sum() / 60, "runs": len(runs),
     }  # fmt: skip
-    parts = {name: render(f"readme/{name}.md", **context) for name in PARTS}
-    return {**parts, "report": render("report.md", **context)}
+    return {**render_all("readme", **context), "report": render("report.md", **context)}
 
 
 def questions(level: int = 3) -> str:

@@ -289,7 +289,7 @@ def test_a_short_file_of_records_is_shown_and_a_heavy_one_only_named(tmp_path):
     frame = pd.DataFrame({"solver": ["CDFSG", "Landing"], "fea": [0.123456, 2.0]})
     for name, times in {"20_short": 1, "long": 50, "heavy": 20_000}.items():
         checksums.write(tmp_path / f"{name}.csv", pd.concat([frame] * times).to_csv(index=False))
-    text = pages.records_page(tmp_path)
+    text = pages.render("site/records.md", files=pages.files(tmp_path))
     assert "[long.csv](records/long.csv) | 100 |" in text and "| `heavy.csv` | 40000 |" in text
     assert text.count("<table") == 1 and "## 20_short" in text and "0.1235" in text
 
