@@ -26,7 +26,7 @@ from cdfsg.paper.results import conclusions, tables
 from cdfsg.paper.results.multiverse import describe
 from cdfsg.paper.results.reported import DERIVED, QUANTITIES, TABLES, table_name, tolerance_of, tolerances
 from cdfsg.paper.results.verdicts import VERDICTS, column_of, counted, final_cells
-from cdfsg.paper.select import ROW
+from cdfsg.paper.select import ROW, rows_at
 
 DOCS = ROOT / "docs"
 CAPTIONS = FIGURES / "captions.toml"
@@ -148,17 +148,16 @@ def _shown(experiment: Experiment) -> list[str]:
 
 def _behind(part: pd.DataFrame, experiment: Experiment, runs: pd.DataFrame) -> dict[Any, tuple[str, str, pd.DataFrame]]:
     """By (batch size, p, solver) the settings, the key and the runs that the numbers of a table are the means of."""
-    cells = final_cells(experiment, runs)
-    reported = runs[runs["role"] == "reported"].merge(cells[SAME_RUN], on=SAME_RUN)
+    reported = runs[runs["role"] == "reported"].merge(final_cells(experiment, runs)[SAME_RUN], on=SAME_RUN)
     names = {"start": "start", "order": "order"} | {
         column_of(quantity, experiment): HEADINGS[quantity] for quantity in dict.fromkeys(part["quantity"])
     }
     found = {}
     for place in part[ROW].drop_duplicates().itertuples(index=False, name=None):
-        mine = reported[(reported[ROW] == list(place)).all(axis=1)]
-        settings = mine[list(SETTINGS)].iloc[:1].dropna(axis=1).to_dict("records")
-        words = [f"{name} = {value:g}" for name, value in settings[0].items()] if settings else ["no eligible point"]
-        found[place] = (", ".join(words), "".join(mine["key"].head(1)), mine[list(names)].rename(columns=names))
+        mine = rows_at(reported, place)
+        settings = [f"{name} = {value:g}" for name, value in mine[list(SETTINGS)].max().dropna().items()]
+        words = ", ".join(settings) or "no eligible point"
+        found[place] = (words, "".join(mine["key"].head(1)), mine[list(names)].rename(columns=names))
     return found
 
 
