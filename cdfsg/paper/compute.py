@@ -151,22 +151,21 @@ class Curve:
     """
 
     def __init__(self, points: int, steps: int, passes: int, lanes: int, end: int = 0) -> None:
+        self._earlier, self._lanes = (passes - 1) * steps, lanes
         at = sorted({round(k * (end or steps) / points) for k in range(points + 1)})
-        self._step_of = {step: step and step + (passes - 1) * steps for step in at}
-        self._kept: dict[int, tuple[Array, Array]] = {}
-        self._wanted = set(self._step_of.values())
-        self._lanes = lanes
+        self._kept: dict[int, tuple[Array, Array] | None] = dict.fromkeys(at)
 
     def __call__(self, step: int, state: State) -> None:
         """Keep the arrays of all lanes, NaN in those that were stopped."""
-        if step in self._wanted:
+        at = step and step - self._earlier
+        if self._kept.get(at, ()) is None:
             X, Y = (every_lane(a, state.lanes, self._lanes) for a in (state.X, getattr(state, "Y", state.C)))
-            self._kept[step] = X, Y
+            self._kept[at] = X, Y
 
     def points(self) -> list[tuple[int, Array, Array]]:
         """(step of the pass, iterates, estimates); NaN at a step that the lanes did not reach."""
-        X, Y = (np.full_like(array, np.nan) for array in self._kept[0])
-        return [(at, *self._kept.get(step, (X, Y))) for at, step in self._step_of.items()]
+        X, Y = (np.full_like(array, np.nan) for array in self._kept[0] or ())
+        return [(at, *(kept or (X, Y))) for at, kept in self._kept.items()]
 
 
 def evaluate(job: Job, solver: Solver, X: Array, tracker: Array | None = None) -> pd.DataFrame:

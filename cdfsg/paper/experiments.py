@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from cdfsg.paper import protocols as choices
-from cdfsg.paper.protocols import ADOPTED, BETA, ENTRIES, OTHERS, OURS, Protocol, Seeds, Setting, entry_of
+from cdfsg.paper.protocols import ADOPTED, BETA, ENTRIES, OTHERS, OURS, Given, Protocol, Seeds, Setting, entry_of
 from cdfsg.solvers import SOLVERS
 
 Place = tuple[int, int, str]
@@ -145,15 +145,13 @@ class Experiment:
             for seed in self.tuning_seeds:
                 yield replace(base, seeds=(seed,), settings=entry.grid, variant="grid")
         elif stage.at == "given":
-            done = set()
+            variants: dict[Given, str] = {}
             for variant, given in entry.given.items():
-                setting = given.at(protocol.scale)
-                if (setting, given.in_file_order, given.constants) in done:  # the same under this scale
-                    continue
-                done.add((setting, given.in_file_order, given.constants))
+                variants.setdefault(given.at(protocol.scale), variant)  # two can be the same under this scale
+            for given, variant in variants.items():
                 seeds = tuple((None, start) for _, start in self.seeds) if given.in_file_order else self.seeds
                 varied = replace(protocol, constants=(*protocol.constants, *given.constants))
-                yield replace(base, seeds=seeds, settings=(setting,), variant=variant, protocol=varied)
+                yield replace(base, seeds=seeds, settings=(given.setting,), variant=variant, protocol=varied)
         elif place in plan.selected and stage.at == "selected":
             variant = stage.name or ("tuned" if entry.given else "grid")
             yield replace(base, settings=(plan.selected[place],), variant=variant)
@@ -190,12 +188,8 @@ QUICK = Experiment(
 
 def find(dataset: str, merit: str, profile: str) -> Experiment:
     """Experiment by data set, merit and profile ("full" or "quick"); ValueError lists those that exist."""
-    if profile not in ("full", "quick"):
-        raise ValueError(f"unknown profile {profile!r}; known profiles: full, quick")
-    known = {(e.dataset, e.merit): e for e in ([QUICK] if profile == "quick" else EXPERIMENTS.values())}
-    if (dataset, merit) not in known:
-        names = ", ".join(f"dataset={dataset} merit={merit}" for dataset, merit in known)
-        raise ValueError(
-            f"no experiment with dataset={dataset!r}, merit={merit!r} in profile {profile}; known: {names}"
-        )
-    return known[dataset, merit]
+    known = {(e.dataset, e.merit, "full" if e.table else "quick"): e for e in (*EXPERIMENTS.values(), QUICK)}
+    if (dataset, merit, profile) not in known:
+        names = "; ".join(f"dataset={dataset}, merit={merit}, profile={profile}" for dataset, merit, profile in known)
+        raise ValueError(f"no experiment with {dataset=}, {merit=}, {profile=}; there are: {names}")
+    return known[dataset, merit, profile]

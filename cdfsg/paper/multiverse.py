@@ -36,13 +36,11 @@ HUBER: tuple[dict[str, Any], ...] = ({"mu": MU, "pairs": "ordered"}, {"mu": 0.1,
 """Both give the paper's levels of Fval within about a tenth."""
 
 
-def scales(factor: float, nmnist: float) -> dict[str, Any]:
-    """Factors on the data: 1 for pixels and labels in [0, 1], 2 for [-1, 1], with one of its own for n-MNIST."""
-    factors = (("mediamill", factor), ("mnist", factor), ("nmnist", nmnist))
-    return {"scales": tuple(pair for pair in factors if pair[1] != 1)}
-
-
-SCALES = (scales(1, 1), scales(1, 0.5), scales(2, 1), scales(2, 0.5))
+SCALES: tuple[dict[str, Any], ...] = tuple(
+    {"scales": tuple(pair for pair in (("mediamill", factor), ("mnist", factor), ("nmnist", own)) if pair[1] != 1)}
+    for factor, own in product((1, 2), (1, 0.5))
+)
+"""Factors on the data: 1 for pixels and labels in [0, 1], 2 for [-1, 1], with one of its own for n-MNIST."""
 
 SINGLE: tuple[dict[str, Any], ...] = (
     *({"minibatches": value} for value in MINIBATCHES[1:]),
@@ -55,7 +53,7 @@ SINGLE: tuple[dict[str, Any], ...] = (
 )
 """Choices that are changed one at a time, from each of `ANCHORS`."""
 
-ANCHORS = (FIRST, replace(FIRST, start="views", **scales(2, 0.5), **HUBER[1]))
+ANCHORS = (FIRST, replace(FIRST, start="views", **SCALES[3], **HUBER[1]))
 """The first protocol, and the one that the leads of the earlier search name."""
 
 

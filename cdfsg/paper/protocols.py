@@ -116,12 +116,12 @@ class Given:
     in_file_order: bool = False  # rows at a stride through the file in place of a drawn order
     constants: tuple[tuple[str, float | str], ...] = ()  # parameters of the solver that differ from its defaults
 
-    def at(self, scale: float) -> Setting:
+    def at(self, scale: float) -> "Given":
         """The same step on data with another factor: data times a turn (eta, omega) into (a^4 eta, omega / a^2)."""
         if self.scale is None:
-            return self.setting
+            return self
         (eta, omega), a = self.setting, self.scale / scale
-        return (a**4 * eta, omega / a**2)
+        return replace(self, setting=(a**4 * eta, omega / a**2), scale=None)
 
 
 @dataclass(frozen=True)

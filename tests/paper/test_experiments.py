@@ -93,7 +93,7 @@ def test_the_same_step_of_landing_on_scaled_data_gives_the_scaled_iterates(facto
     ends = []
     for scale in (1.0, factor):
         protocol = Protocol(start="views", scales=(("digits", scale),))
-        ends.append(compute(replace(JOB, solver="Landing", settings=(given.at(scale),), protocol=protocol)))
+        ends.append(compute(replace(JOB, solver="Landing", settings=(given.at(scale).setting,), protocol=protocol)))
     np.testing.assert_allclose(ends[0][["fval", "fea", "pcc"]], ends[1][["fval", "fea", "pcc"]], rtol=1e-3)
 
 
