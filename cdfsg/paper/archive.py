@@ -43,15 +43,14 @@ def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
     files = {_file(experiment, part): runs for part, runs in parts.items()}
     files |= {_file(experiment, ""): parts[""][~traced], _file(experiment, "curves"): parts[""][traced]}
     named = pd.concat([runs.assign(file=path.name) for path, runs in files.items()])
-    jobs = named.drop_duplicates(["file", "key"])
+    jobs, timed = named.drop_duplicates(["file", "key"])[list(_INDEX)], named.drop_duplicates(_ONE_RUN)[list(_TIMES)]
     index, times = folder_of(experiment) / INDEX, folder_of(experiment) / TIMES
-    old, before = (_load(path, experiment) if path.exists() else pd.DataFrame() for path in (index, times))
-    kept = old[~old["file"].isin(jobs["file"])] if len(old) else old
-    timed = named.drop_duplicates(_ONE_RUN)[list(_TIMES)]
+    old = _load(index, experiment) if index.exists() else jobs.iloc[:0]
+    before = _load(times, experiment) if times.exists() else timed.iloc[:0]
     all_times = pd.concat([before, timed]).drop_duplicates(_ONE_RUN, keep="last")
-    both = pd.concat([kept, jobs[list(_INDEX)]])
+    both = pd.concat([old[~old["file"].isin(jobs["file"])], jobs])
     _write(times, all_times)
-    _write(index, pd.concat([old, jobs[list(_INDEX)]]).drop_duplicates(["file", "key"]))
+    _write(index, pd.concat([old, jobs]).drop_duplicates(["file", "key"]))
     for path, runs in files.items():
         _write(path, runs[list(_columns(path))])
     _write(index, both)
@@ -90,12 +89,11 @@ def more(experiment: Experiment, part: str) -> pd.DataFrame:
 
 def exact(experiment: Experiment) -> pd.DataFrame:
     """Read the exact solver's results on the experiment's data set."""
-    path, make = folder_of(experiment) / "exact.csv", f"make it with: {_make(experiment)}"
-    table = checksums.read_csv(path, f"delete it and {make}") if path.exists() else pd.DataFrame({"dataset": []})
-    mine = table[table["dataset"] == experiment.dataset]
-    if mine.empty:
-        raise FileNotFoundError(f"{path} has nothing of {experiment.dataset}; {make}")
-    return mine.reset_index(drop=True)
+    path = folder_of(experiment) / "exact.csv"
+    table = checksums.read_record(path, _make(experiment))
+    if experiment.dataset not in set(table["dataset"]):
+        raise FileNotFoundError(f"{path} has nothing of {experiment.dataset}; make it with: {_make(experiment)}")
+    return table[table["dataset"] == experiment.dataset].reset_index(drop=True)
 
 
 def _read(experiment: Experiment, parts: list[str]) -> pd.DataFrame:

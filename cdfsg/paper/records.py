@@ -60,13 +60,10 @@ def table(data: bytes, columns: tuple[str, ...], path: Path, remedy: str) -> pd.
         frame = pd.read_csv(io.BytesIO(data), dtype={"key": str})  # a key can look like a number
     except ValueError as error:
         raise Damaged(f"{path} is not a readable record ({error}); {remedy}") from error
-    if tuple(frame.columns) != tuple(name for name in columns if name in frame or name not in SETTINGS):
-        missing = ", ".join(name for name in columns if name not in frame and name not in SETTINGS)
-        foreign = ", ".join(name for name in frame if name not in columns)
-        odd = [f"without {missing}"] * bool(missing)
-        odd += [f"with {foreign}, which this version does not know: it may be of a later one"] * bool(foreign)
-        odd = odd or ["in another order"]
-        raise Damaged(f"{path} does not have the columns of a record ({'; '.join(odd)}); {remedy}")
+    expected = [name for name in columns if name in frame or name not in SETTINGS]
+    if list(frame) != expected:
+        odd = ", ".join(sorted({*frame} ^ {*expected})) or "in another order"
+        raise Damaged(f"{path} does not have the columns of a record of this version (differing: {odd}); {remedy}")
     return frame.reindex(columns=list(columns))
 
 

@@ -51,13 +51,8 @@ STEP = pd.DataFrame(
 
 def evaluate(formula: str, m: int, n: int, batch_size: int, p: int) -> int:
     """Value of a formula such as "4 m l p^2 + p^3" at given sizes."""
-    sizes = {"m": m, "(m-1)": m - 1, "n": n, "l": batch_size, "p": p}
-
-    def value(factor: str) -> int:
-        name, _, power = factor.partition("^")
-        return (sizes[name] if name in sizes else int(name)) ** int(power or 1)
-
-    return sum(math.prod(map(value, term.split())) for term in formula.split(" + "))
+    expression = "+".join("*".join(term.split()) for term in formula.split(" + ")).replace("^", "**")
+    return int(pd.eval(expression, engine="python", local_dict={"m": m, "n": n, "l": batch_size, "p": p}))
 
 
 def load_printed_cost() -> pd.DataFrame:

@@ -1,5 +1,7 @@
 """Verdicts: each printed number beside ours; what chance gives; attainability."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 from scipy import stats
@@ -131,16 +133,13 @@ def chance(judged: pd.DataFrame) -> tuple[float, float]:
 
 def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:
     """Raise ValueError if whole jobs are missing: a run that is not there has not diverged."""
-    found = runs.groupby(["batch_size", "p", "solver", "role", "variant"])["key"].nunique().to_dict()
-    missing = []
-    for job in experiment.jobs(plan(experiment, runs)):
-        place = (job.batch_size, job.p, job.solver, job.role, job.variant)
-        found[place] = found.get(place, 0) - 1
-        if found[place] < 0:
-            missing.append(job.describe())
-    if missing:
+    columns = [*ROW, "role", "variant"]
+    jobs = [(tuple(getattr(job, name) for name in columns), job) for job in experiment.jobs(plan(experiment, runs))]
+    found = Counter(runs.drop_duplicates("key")[columns].itertuples(index=False, name=None))
+    if missing := Counter(place for place, _ in jobs) - found:
+        first = dict(jobs)[next(iter(missing))].describe()
         raise ValueError(
-            f"the records of {experiment.name} lack {len(missing)} jobs, the first is {missing[0]}; make reproduce"
+            f"the records of {experiment.name} lack {missing.total()} jobs, one of them is {first}; make reproduce"
         )
 
 
