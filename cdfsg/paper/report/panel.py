@@ -65,7 +65,6 @@ class Panel:
         self._drawn: dict[str, pd.DataFrame] = {}
         self._kept: dict[str, pd.DataFrame] = {}
         self._waiting: asyncio.TimerHandle | None = None
-        self._is_resetting = False
         for widget in self._beginning:
             widget.observe(self._ask, "value")
         self.redraw()
@@ -104,8 +103,6 @@ class Panel:
         """Redraw once no further change waits; at once where no kernel runs a loop."""
         if self._waiting:
             self._waiting.cancel()
-        if self._is_resetting:
-            return
         try:
             self._waiting = asyncio.get_running_loop().call_later(_PAUSE, self.redraw)
         except RuntimeError:
@@ -133,11 +130,9 @@ class Panel:
 
     def _reset(self, _: Any) -> None:
         self._kept, self.keep.description = {}, "Keep"
-        self._is_resetting = True  # or each control would draw on its own
         for widget, value in self._beginning.items():
             widget.value = value
-        self._is_resetting = False
-        self.redraw()
+        self._ask(None)  # also where no control has moved
 
     def _say(self, words: str, colour: str = "inherit") -> None:
         self.words.value = f'<span style="color: {colour}">{html.escape(words)}</span>'

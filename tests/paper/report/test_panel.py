@@ -77,27 +77,20 @@ def test_what_a_solver_refuses_and_data_that_cannot_be_had_are_a_sentence_in_pla
         assert "no &lt;network&gt;" in panel.words.value
 
 
-def test_reset_puts_every_control_back_and_draws_once(runs):
-    panel = Panel()
-    panel.controls["beta"].value = 2.0
-    panel.controls["solver"].value = "Landing"
-    panel.settings["Landing"]["eta"].value = 0.1
-    count = len(runs)
-    panel.reset.click()
-    assert len(runs) == count + 1 and runs[-1] == runs[0]
-    assert panel.settings["Landing"]["eta"].value == 0.5
-
-
-def test_moves_that_come_together_in_a_kernel_are_one_run(runs):
+def test_moves_that_come_together_in_a_kernel_are_one_run_and_a_reset_is_another(runs):
     async def move():
         for value in (0.2, 0.3, 0.4):
             panel.controls["beta"].value = value
+        panel.settings["CDFSG"]["s2"].value = 0.01
         assert len(runs) == 1
+        await asyncio.sleep(0.5)
+        assert len(runs) == 2 and runs[-1]["beta"] == 0.4 and runs[-1]["settings"]["s2"] == 0.01
+        panel.reset.click()
         await asyncio.sleep(0.5)
 
     panel = Panel()
     asyncio.run(move())
-    assert len(runs) == 2 and runs[-1]["beta"] == 0.4
+    assert len(runs) == 3 and runs[-1] == runs[0]
 
 
 def test_a_run_is_kept_beside_others_until_it_is_forgotten(runs, monkeypatch):
