@@ -11,8 +11,7 @@ from numpy.random import Generator, default_rng
 from cdfsg.linalg import Array
 from cdfsg.solvers.cdfsg import AdaptiveState, CDFSGAda
 from cdfsg.theory import counterexamples
-from cdfsg.theory.finite import squared_norms
-from cdfsg.theory.statement import Margins, at_most, norms, statement
+from cdfsg.theory.statement import Margins, at_most, norm, statement
 
 DECAYS = ((0.9, 0.999), (0.9, 0.82), (0.0, 0.0), (0.0, 0.999), (0.5, 0.3), (0.99, 0.999), (0.9, 0.5), (0.99, 0.0))
 """(eta1, eta2); the last two violate ``eta1 < sqrt(eta2)``."""
@@ -38,7 +37,7 @@ def steps_are_bounded() -> Margins:
     """B_k averages B_0 and the directions so far; the maximum in eq:updateav keeps ``V_k >= (1 - eta2) D_l^2``."""
     for solver, _, _, _, moves in courses(covered=True):
         bound = ALPHA**2 * moves[0, 0].size / (1 - solver.eta2)
-        yield f"eta = {solver.eta1, solver.eta2}", at_most(squared_norms(moves).max(axis=0), bound)
+        yield f"eta = {solver.eta1, solver.eta2}", at_most(norm(moves).max(axis=0) ** 2, bound)
 
 
 @statement("pr:xkdist, proof", "Section 4.2, Proposition 4.9, proof", assumes="V_0 >= (1 - eta2) B_0^2",
@@ -64,8 +63,8 @@ def second_moment() -> Margins:
 def moments_are_bounded() -> Margins:
     """Both are averages of what is bounded, or the maximum of two such."""
     for _, D, B, V, _ in courses(covered=False):
-        size = norms(B)
-        tau_d = np.maximum(norms(D).max(axis=0), size[0])
+        size = norm(B)
+        tau_d = np.maximum(norm(D).max(axis=0), size[0])
         yield at_most(size.max(axis=0), tau_d), at_most(V.max(axis=(0, 2, 3)), tau_d**2)
 
 

@@ -41,7 +41,7 @@ def small_gradient() -> Margins:
     ``9/4 L_g/s <= beta/32``, and the second ``2 sigma^(1/2) r beta <= beta/28``.
     """
     rng = default_rng(48)
-    for base in pool().points[::4]:
+    for base in pool().found[::4]:
         inverse, step = inv_sqrt(base.h.M), 0.3 * rng.random()
         noise = inverse @ rng.standard_normal(base.X.shape)
         while relative_gradient(point := Point(base.case, base.X + step * noise)) > SMALL * base.case.p**-0.5:

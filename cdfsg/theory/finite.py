@@ -115,10 +115,6 @@ def every_path(solver: CDFSG, toy: FinitePencil, state: TrackingState, steps: in
         yield state
 
 
-def squared_norms(a: Array) -> Array:
-    return np.sum(a * a, axis=(-2, -1))
-
-
 def random_pencil(rng: Generator, n: int, outcomes: int, rows: int = 0, condition: float = 1.0) -> FinitePencil:
     """Gaussian outcomes; M has about the square of `condition` as its condition number."""
     rows = rows or -(-n // outcomes)

@@ -23,7 +23,7 @@ INFEASIBLE = STATIONARY + " and infeasible"
 
 
 def infeasible() -> Iterator[Point]:
-    return (point for point in pool().points if not point.is_feasible)
+    return (point for point in pool().found if not point.is_feasible)
 
 
 @statement("pro:sigma_up", "Section 3.2, Proposition 3.7", assumes=ABOVE + ", X stationary",
@@ -35,8 +35,8 @@ def sigma_up() -> Margins:
     For p = 1, ``|A| = |X| |3 - sigma|/2`` and ``|X|^2 <= sigma/s`` give the sharper threshold.
     """
     yield "For p = 1 already for beta > 3/4 (L_g / s + L_0 / s^(1/2)), at most beta~/16, which is sharp"
-    yield pool().searches
-    for point in pool().points:
+    yield pool()
+    for point in pool().found:
         yield point, at_most(point.eigenvalues[-1], 1.0)
     for case, h, X, rng in points(feasible, instances(COUNT, 22, betas=(1.0,), shapes=((1, 1), (2, 1), (4, 1)))):
         s, sigma = case.spectrum[0], 1 + rng.choice([0, 10 ** rng.uniform(-3, 2)])
@@ -69,7 +69,7 @@ def feasible_or_far() -> Margins:
     ``v'X'Gv <= (sigma/s)^(1/2) (2 L_g (p/s)^(1/2) + L_0)``, so ``sigma^(1/2) (1 + sigma) <= beta~/(8 kappa beta)``.
     """
     yield "Even: each eigenvalue is 1 or <= (beta~/(8 kappa beta))^2"
-    yield pool().searches
+    yield pool()
     for point in infeasible():
         ratio, (low, high) = point.case.threshold / point.h.beta, point.case.spectrum
         sharper = (ratio * low / (8 * high)) ** 2
@@ -86,7 +86,7 @@ def strict_saddles() -> Margins:
     sharp = Point(case, np.zeros((1, 1)))
     yield beside("that is the threshold", equal(case.threshold, case.h.beta, 1.0))
     yield beside("31/32 is sharp", equal(sharp.least_curvature, -31 / 32 * case.h.beta, 1.0))
-    yield pool().searches
+    yield pool()
     for point in infeasible():
         if point.eigenvalues[0] > 1 - FEASIBLE:  # outside Omega, where no direction is known
             yield true(False)
@@ -123,8 +123,8 @@ def quadratics() -> Margins:
     For ``beta >= 9/4 u'Au`` and ``beta >= -3/4 u'Au`` no sigma > 0 does this, as in Le_inner_nablah_XQ with Q = vv'.
     """
     yield "So for beta >= max(9/4 lam_max, 3/4 |lam_min|) of the pencil, which is at most beta~/32"
-    yield pool().searches
-    for point in pool().points:
+    yield pool()
+    for point in pool().found:
         if point.case.kind in QUADRATICS:
             yield equal(zero_or_one(point), 0.0, 1.0)
     for case, _ in instances(COUNT, 24, kinds=QUADRATICS):
@@ -149,7 +149,7 @@ def sharp_beta_of_quadratics(values: Array) -> float:
     known_by="proof", says="X is feasible, hence stationary for the problem, or a strict saddle point.")
 def feasible_or_saddle() -> Margins:
     """Prop_first_order_equivalence_feasible and pro:saddle."""
-    yield pool().searches
-    for point in pool().points:
+    yield pool()
+    for point in pool().found:
         kind = point.classify()
         yield equal(certificate(point.h, point.X), 0.0, 1.0) if kind == "feasible" else true(kind == "strict saddle")

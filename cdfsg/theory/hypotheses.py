@@ -14,7 +14,7 @@ from cdfsg.theory.derivatives import along
 from cdfsg.theory.finite import FinitePencil, random_pencil
 from cdfsg.theory.instances import COUNT, LIPSCHITZ, draws, instances, points, somewhere
 from cdfsg.theory.rates import random_path
-from cdfsg.theory.statement import OURS, Margins, at_most, equal, norm, norms, statement
+from cdfsg.theory.statement import OURS, Margins, at_most, equal, norm, statement
 from cdfsg.theory.tracker import tracked
 
 
@@ -63,7 +63,7 @@ def iterates_are_bounded() -> Margins:
         lanes[0] = 1 - 1e-9
         limit = np.maximum(abs(start := lanes * (1 + 2 / alpha) ** 0.25), 9 / 8)
         states = random_path(CDFSG(1.0), FinitePencil(0 * one, one), start.reshape(-1, 1, 1), alpha, alpha, 60, rng)
-        _, *path = (norms(state.X) for state in states)  # the start is within the limit
+        _, *path = (norm(state.X) for state in states)  # the start is within the limit
         yield at_most(np.max(path, axis=0), limit)
 
 
@@ -77,7 +77,7 @@ def directions_are_bounded() -> Margins:
         X, M = rng.uniform(-1, 1, (2, 201, 50, 1, 1))
         X[1::2], X[2::2] = 1.0, 0.0
         M[1::2], M[2::2] = 1.0, -(number % 2)  # the tracker grows at each move
-        largest = np.max([norms(Y) for Y in tracked(X, M, np.tile(b, (200, 1)))], axis=0)
+        largest = np.max([norm(Y) for Y in tracked(X, M, np.tile(b, (200, 1)))], axis=0)
         yield at_most(largest, 1 + 4 / b)
 
 
@@ -100,4 +100,4 @@ def gradients_are_bounded() -> Margins:
         toy, n = random_pencil(rng, 1 + number % 3, 2), 1 + number % 3
         X, Y = rng.standard_normal((2, n, n))
         Z, radius = X @ (3 * np.eye(n) - sym(Y)) / 2, norm(X) * (norm(sym(Y)) + 3) / 2
-        yield at_most(norm(Z), radius), at_most(norms(toy.A_xi @ Z).max(), norms(toy.A_xi).max() * radius)
+        yield at_most(norm(Z), radius), at_most(norm(toy.A_xi @ Z).max(), norm(toy.A_xi).max() * radius)

@@ -14,9 +14,9 @@ from scipy.linalg import eigh
 from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.theory import counterexamples
-from cdfsg.theory.finite import FinitePencil, every_path, least_penalty, random_pencil, squared_norms, started
+from cdfsg.theory.finite import FinitePencil, every_path, least_penalty, random_pencil, started
 from cdfsg.theory.instances import draws
-from cdfsg.theory.statement import OURS, Margins, at_most, beside, equal, norm, norms, statement, true
+from cdfsg.theory.statement import OURS, Margins, at_most, beside, equal, norm, statement, true
 from cdfsg.theory.tracker import INDEFINITE
 
 STEPS = ", alpha_k = s1 b_k = s2 / sqrt(K), 0 < s1 <= 2"
@@ -65,7 +65,7 @@ def bound_of_algorithm_1() -> Margins:
     and K -> oo, 32,000 evaluations (`tests.theory.test_printed_bound`).  The least ratio of the bound to the mean
     that was found is 10.86; rare large M_theta approach 4/3 / ((1 - t) t^(5/2)) = 10.82 at t = 5/7.
     """
-    numbers, claim = counterexamples.printed_rate_bound().numbers, "the corrected bound holds"
+    numbers, claim = counterexamples.printed_rate_bound.numbers, "the corrected bound holds"
     for toy, X0, setting, _ in chain(random_settings(11), long_settings(16)):
         squares, constants = enumerate_paths(CDFSG(setting.beta), toy, X0, setting)
         yield toy, beside(claim, at_most(squares[:-1].mean(), first_bound(setting, constants)))
@@ -108,7 +108,7 @@ def bound_of_algorithm_2() -> Margins:
         B0 = rng.standard_normal(X0.shape) if number % 2 else np.zeros_like(X0)
         runs.append((CDFSGAda(setting.beta, eta1, eta2, 10.0 ** rng.uniform(-8, 0)), toy, X0, setting, B0))
     for toy, X0, setting, rng in long_settings(17):  # a large epsilon makes it almost Algorithm 1
-        epsilon = 10.0 ** rng.uniform(0, 2) * squared_norms(toy.gradient_of_h(X0[None], setting.beta)).item()
+        epsilon = 10.0 ** rng.uniform(0, 2) * norm(toy.gradient_of_h(X0[None], setting.beta)).item() ** 2
         b, s2 = setting.alpha / setting.s1, setting.s2 * epsilon**0.5
         setting = replace(setting, s1=min(2.0, setting.alpha * epsilon**0.5 / b), s2=s2)
         runs.append((CDFSGAda(setting.beta, 0.0, 1e-3, epsilon), toy, X0, setting, 0 * X0))
@@ -132,8 +132,8 @@ def weaker_assumptions() -> Margins:
         samples, (X, Y, Z) = toy.draw(*toy.pairs), rng.standard_normal((3, 4, n, n))
         for t in (1.0, 1e3):
             W = [CDFSG(1.0).direction(toy, samples, toy.scores(samples, t * X), t * sym(V)) for V in (Y, Z)]
-            steepest.append((norms(W[0] - W[1]) / norms(t * sym(Y - Z))).max())
-        L_W = bounded_lipschitz(toy, 1.0, norms(X).max(), max(norms(Y).max(), norms(Z).max()))[1]
+            steepest.append((norm(W[0] - W[1]) / norm(t * sym(Y - Z))).max())
+        L_W = bounded_lipschitz(toy, 1.0, norm(X).max(), max(norm(Y).max(), norm(Z).max()))[1]
         yield toy, true(steepest[0] <= L_W), true(steepest[1] > 100 * steepest[0])
 
 
@@ -153,7 +153,7 @@ def saddles_absorb() -> Margins:
         v = np.eye(2)[:, :1] if number % 2 else np.linalg.qr(rng.standard_normal((2, 1)))[0]
         X0 = rng.standard_normal((n, 20, 2)).swapaxes(0, 1) @ (np.eye(2) - v @ v.T) / n
         *_, last = random_path(solver, random_pencil(rng, n, 3), X0, 0.01, 1e-3, 30, rng)
-        yield equal(last.X @ v, 0.0, norms(last.X))
+        yield equal(last.X @ v, 0.0, norm(last.X))
 
 
 def first_bound(setting: Setting, c: Constants) -> float:
@@ -204,21 +204,21 @@ def means_and_constants(
     h, means, sizes, J_0, gap = toy.penalty(setting.beta), [], [], 0.0, 0.0
     for k, state in enumerate(states):
         slopes = toy.gradient_of_h(state.X, setting.beta)
-        means.append(squared_norms(slopes).mean())
-        sizes.append([norms(a).max() for a in (state.X, state.D, slopes)])
+        means.append((norm(slopes) ** 2).mean())
+        sizes.append([norm(a).max() for a in (state.X, state.D, slopes)])
         if k == 0:
-            gap = squared_norms(state.X.mT @ toy.M @ state.X - state.Y).mean()
+            gap = (norm(state.X.mT @ toy.M @ state.X - state.Y) ** 2).mean()
             J_0 = float(np.mean([h.value(X) for X in state.X])) - least_penalty(toy, setting.beta, state.X.shape[2])
             if isinstance(solver, CDFSGAda):
                 move = state.B / np.sqrt(solver.epsilon + state.V)
                 J_0 -= setting.alpha / (1 - solver.eta1) * np.sum(slopes * move, axis=(1, 2)).mean()  # eq:jkdefi_1
-                sizes.append([0.0, norms(state.B).max(), 0.0])  # tau_d bounds B_0, as pro:bvbound asks
+                sizes.append([0.0, norm(state.B).max(), 0.0])  # tau_d bounds B_0, as pro:bvbound asks
     tau_x, tau_d, tau_h = np.max(sizes, axis=0)
-    tau_m, size = norms(toy.M_theta).max(), state.X[0].size
+    tau_m, size = norm(toy.M_theta).max(), state.X[0].size
     pace = (size / (1 - solver.eta2)) ** 0.5 if isinstance(solver, CDFSGAda) else tau_d  # of ||X_{k+1} - X_k||/alpha
     tau_y = tau_x * tau_m * (tau_x + 2 * setting.s1 * pace)  # pro:boundy
     L_h, L_W = (exact_lipschitz if size == 1 else bounded_lipschitz)(toy, setting.beta, tau_x, tau_y)
-    variance = squared_norms(toy.M_theta - toy.M).mean()
+    variance = (norm(toy.M_theta - toy.M) ** 2).mean()
     J_0 += tracker_weight(solver, L_W) * gap
     return np.array(means), Constants(tau_x, tau_d, tau_h, tau_m, variance, L_h, L_W, J_0)
 
@@ -271,7 +271,7 @@ def random_settings(seed: int) -> Iterator[tuple[FinitePencil, Array, Setting, G
         if number % 4 == 3 and outcomes == 2:  # M_theta is indefinite
             spread = 2 * sym(rng.standard_normal((n, n))) * norm(toy.M, 2)
             toy = FinitePencil(toy.A_xi, toy.M + np.stack([spread, -spread]))
-        beta = norms(toy.A_xi).max() / np.linalg.eigvalsh(toy.M)[0] * rng.choice([1, 3])
+        beta = norm(toy.A_xi).max() / np.linalg.eigvalsh(toy.M)[0] * rng.choice([1, 3])
         size = norm(toy.M, 2) ** -0.5
         X0 = rng.standard_normal((n, p)) * size * rng.choice([0.1, 1])
         K = int(rng.integers(1, 5))
@@ -313,7 +313,7 @@ def mean_squared_gradients(solver: CDFSG, toy: FinitePencil, X0: Array, s1: floa
     for k, state in enumerate(random_path(solver, toy, X0, s1, s2, K, rng)):
         weight = 1 if k <= DENSE else STRIDE
         if k and k % weight == 0:
-            total += weight * squared_norms(toy.gradient_of_h(state.X, solver.beta))
+            total += weight * norm(toy.gradient_of_h(state.X, solver.beta)) ** 2
     return total / K
 
 

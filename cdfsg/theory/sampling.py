@@ -2,7 +2,7 @@
 # fmt: off (see statement.py)
 
 from collections.abc import Callable, Iterator
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 
 import numpy as np
 from numpy.random import default_rng
@@ -17,7 +17,7 @@ from cdfsg.theory.derivatives import derivative
 from cdfsg.theory.instances import COUNT, LIPSCHITZ, any_instances, draws, points, somewhere
 
 from cdfsg.theory.statement import (  # isort: skip
-    BLANKET, EVERY, OURS, Margins, at_most, beside, equal, inner, norm, norms, statement,
+    BLANKET, EVERY, OURS, Margins, at_most, beside, equal, inner, norm, statement,
 )
 
 BETA = 0.7
@@ -92,14 +92,16 @@ def without_replacement(size: int, N: int) -> float:
     return (N - size) / ((N - 1) * size)
 
 
-def minibatches(N: int) -> list[list[list[int]]]:
-    """All choices of l of N samples, for l = 1, ..., N - 1."""
-    return [[list(chosen) for chosen in combinations(range(N), size)] for size in range(1, N)]
+def on_minibatches(function: Callable[[Array], Array], Z: Array) -> list[Array]:
+    """Values of a function on all minibatches of l of N samples, for l = 1, ..., N; the last is exact."""
+    choices = ([list(chosen) for chosen in combinations(range(len(Z)), size)] for size in range(1, len(Z) + 1))
+    return [np.stack([function(Z[None, chosen]) for chosen in some]) for some in choices]
 
 
-def means(function: Callable[[Array], Array], Z: Array) -> list[Array]:
-    """The mean of a function of a minibatch over all of l samples, for l = 1, ..., N - 1."""
-    return [np.mean([function(Z[None, chosen]) for chosen in choices], axis=0) for choices in minibatches(len(Z))]
+def bias(function: Callable[[Array], Array], Z: Array) -> list[Array]:
+    """``E F - F`` for a function F of a minibatch of l samples, for l = 1, ..., N - 1."""
+    *some, exact = (values.mean(axis=0) for values in on_minibatches(function, Z))
+    return [mean - exact for mean in some]
 
 
 def sampled_direction(samples: Array, sizes: Sizes, X: Array, Y: Array) -> Array:
@@ -115,30 +117,29 @@ def exact_direction(Z: Array, sizes: Sizes, X: Array, Y: Array) -> Array:
 
 
 def shared_bias(Z: Array, sizes: Sizes, X: Array, Y: Array) -> list[Array]:
-    """``E W - W`` with one minibatch of l samples for xi and theta, for l = 1, ..., N - 1."""
-    exact = exact_direction(Z, sizes, X, Y)
-    return [mean - exact for mean in means(lambda samples: sampled_direction(samples, sizes, X, Y), Z)]
+    """`bias` of W with one minibatch for xi and theta."""
+    return bias(lambda samples: sampled_direction(samples, sizes, X, Y), Z)
+
+
+def gradient_bias(Z: Array, sizes: Sizes, X: Array, merit: Merit) -> list[Array]:
+    """`bias` of ``grad f``, X of shape (lanes, n, p)."""
+    f = SampledGCCA(sizes, merit)
+    return bias(lambda samples: f.adjoint(samples, f.raw_gradient(f.scores(samples, X)[0])[None]), Z)
 
 
 def huber_bias(Z: Array, sizes: Sizes, X: Array, merit: Merit) -> Iterator[tuple[Array, Array, Array]]:
     """``E g(t_Z) - g(t)``, ``Var t_Z`` and ``g(t)`` per lane, for l = 1, ..., N - 1."""
-    P, m = SampledGCCA(sizes, merit).scores(Z[None], X)[0], len(sizes)
-    t = np.stack([P[:, i::m] * P[:, j::m] for i, j in permutations(range(m), 2)])  # (pairs, lanes, N, p)
-    exact = merit.value(t.mean(axis=2))
-    for choices in minibatches(len(Z)):
-        t_Z = np.stack([t[:, :, chosen].mean(axis=2) for chosen in choices])
-        bias = merit.value(t_Z).mean(axis=0) - exact
-        yield tuple(a.sum(axis=(0, 2)) for a in (bias, t_Z.var(axis=0), exact))
+    problem, m = SampledGCCA(sizes, merit), len(sizes)
 
+    def inner_products(samples: Array) -> Array:
+        P = problem.scores(samples, X)[0]
+        return np.stack([(P[:, i::m] * P[:, j::m]).mean(axis=1) for i, j in problem.pairs])  # (pairs, lanes, p)
 
-def gradient_bias(Z: Array, sizes: Sizes, X: Array, merit: Merit) -> list[float]:
-    """``||E grad f_Z - grad f||`` for l = 1, ..., N - 1, X of shape (lanes, n, p)."""
-    problem = SampledGCCA(sizes, merit)
-
-    def gradient(samples: Array) -> Array:
-        return problem.adjoint(samples, problem.raw_gradient(problem.scores(samples, X)[0])[None])
-
-    return [norm(mean - gradient(Z[None])) for mean in means(gradient, Z)]
+    *some, (t,) = on_minibatches(inner_products, Z)
+    exact = merit.value(t)
+    for t_Z in some:
+        error = merit.value(t_Z).mean(axis=0) - exact
+        yield tuple(a.sum(axis=(0, 2)) for a in (error, t_Z.var(axis=0), exact))
 
 
 def example() -> tuple[Array, Sizes, Array, Array]:
@@ -164,5 +165,5 @@ def _samples() -> Iterator[tuple[Array, Sizes, Array, Array]]:
 
 def _scale(Z: Array, X: Array, Y: Array) -> Array:
     """Size of the terms of W per lane."""
-    z, x, y = norm(Z), norms(X), norms(Y)
+    z, x, y = norm(Z), norm(X), norm(Y)
     return z**2 * x * (1 + y) ** 2 * (1 + z**2 * x**2) + 1e-12

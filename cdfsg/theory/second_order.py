@@ -37,7 +37,7 @@ def scale_of(point: Point) -> float:
 def random_directions(seed: int) -> Iterator[tuple[Point, Array, Array, Array]]:
     """Feasible points with a random D, its tangent part T, and the S of its normal part XS."""
     rng = default_rng(seed)
-    for point in pool().points:
+    for point in pool().found:
         if point.is_feasible:
             D = rng.standard_normal(point.X.shape)
             yield point, D, *parts_of(point.h.M, point.X, D)
@@ -48,7 +48,7 @@ def random_directions(seed: int) -> Iterator[tuple[Point, Array, Array, Array]]:
     says="The Hessian does not mix tangent and normal directions: <N, hess h[T]> = 0.", rounding=ROUNDING)
 def mixed_curvature() -> Margins:
     """``<XS, hess h[T]> = -tr(S X'MT Lambda) - tr(S T' grad f)``, where ``X'MT = -T'MX`` and ``MX Lambda = grad f``."""
-    yield pool().searches
+    yield pool()
     for point, D, T, S in random_directions(31):
         size = inner(D, D) * point.case.spectrum[1] / point.case.spectrum[0]
         for factor in (1.0, 1e-4):
@@ -63,7 +63,7 @@ def mixed_curvature() -> Margins:
 def normal_curvature() -> Margins:
     """``J_G(X)[XS] = hess f[XS - XS] = 0``; the other terms of eq:hessh are three times ``-tr(S^2 X' grad f)``."""
     yield "Even at least 15/4 beta |S|^2, which is sharp at beta~"
-    yield pool().searches
+    yield pool()
     for point, _, _, S in random_directions(32):
         h, X = point.h, point.X
         curvature, size = inner(X @ S, h.hessian(X, X @ S)), h.beta * inner(S, S)
@@ -79,7 +79,7 @@ def normal_curvature() -> Margins:
     severity="wrong constant", counterexample=counterexamples.normal_curvature_step, rounding=ROUNDING)
 def curvature_bound() -> Margins:
     """eq:nn and eq:normlambda at ``sigma = 1``."""
-    yield pool().searches
+    yield pool()
     for point, _, _, S in random_directions(33):
         h, X = point.h, point.X
         bound = 4 * h.beta - 3 * multiplier_bound(point.case)
@@ -93,8 +93,8 @@ def curvature_bound() -> Margins:
     counterexample=counterexamples.second_order_condition, rounding=ROUNDING)
 def shared_second_order_points() -> Margins:
     """On tangent directions the Hessians agree (eq:s1); then le:sop_slep, and pro:saddle at infeasible points."""
-    yield pool().searches
-    for point in pool().points:
+    yield pool()
+    for point in pool().found:
         scale, (low, high) = scale_of(point), point.case.spectrum
         if not point.is_feasible:
             yield true(point.least_curvature < -SIGN * scale)

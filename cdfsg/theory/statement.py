@@ -3,9 +3,9 @@
 In a decorator each line is one part of the words, so that the modules that use it are not formatted.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,28 +77,19 @@ def beside(claim: str, relation: Relation) -> Relation:
 
 @dataclass(frozen=True)
 class Searches:
-    """How many searches a check made for its instances, and how many of them failed."""
+    """How many searches a check made for its instances, how many of them failed, and all instances found."""
 
     made: int
     failed: int
+    found: Sequence[Any] = ()
 
 
 Margins = Iterator[Relation | tuple[Any, ...] | Searches | str]
 """A relation, an instance with one or more, how searches went, or a note for the report."""
 
-
-def norm(a: Any, kind: int | None = None) -> float:
-    """Frobenius norm, or another of `numpy.linalg.norm`."""
-    return float(np.linalg.norm(a, kind))
-
-
-def norms(a: Array) -> Array:
-    """Frobenius norm of each trailing matrix."""
-    return np.linalg.norm(a, axis=(-2, -1))
-
-
-def inner(a: Array, b: Array) -> float:
-    return float(np.vdot(a, b))
+norm: Any = partial(np.linalg.norm, axis=(-2, -1))
+"""Frobenius norm of each trailing matrix, or another of `numpy.linalg.norm`."""
+inner: Any = np.vdot
 
 
 @dataclass
@@ -125,46 +116,43 @@ class Tally:
         return self.tested > 0 and self.margin >= -rounding
 
 
-@dataclass(frozen=True)
-class Counterexample:
-    """Numbers that refute a printed form, on an instance to set up by hand."""
-
-    setting: str
-    numbers: dict[str, float]
-    refutes: bool
-
-    def __str__(self) -> str:
-        numbers = (f"{name} {value:.4g}" for name, value in self.numbers.items())
-        return f"{self.setting}: " + ", ".join(numbers)
-
-
 Found = tuple[Any, dict[str, Any]]
 """Whether the printed form is refuted, and by which numbers."""
 
 
-def counterexample(setting: str) -> Callable[[Callable[[], Found]], Callable[[], Counterexample]]:
-    """Make a function that finds numbers in a setting one that returns a `Counterexample`."""
-
-    def decorate(function: Callable[[], Found]) -> Callable[[], Counterexample]:
-        @wraps(function)
-        def found() -> Counterexample:
-            refutes, numbers = function()
-            return Counterexample(setting, {name: float(value) for name, value in numbers.items()}, bool(refutes))
-
-        return found
-
-    return decorate
-
-
 @dataclass(frozen=True)
+class Counterexample:
+    """Numbers that refute a printed form, found by a function on an instance to set up by hand."""
+
+    setting: str
+    find: Callable[[], Found]
+
+    @property
+    def refutes(self) -> bool:
+        return bool(self.find()[0])
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        return {name: float(value) for name, value in self.find()[1].items()}
+
+    def __str__(self) -> str:
+        return f"{self.setting}: " + ", ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
+
+
+def counterexample(setting: str) -> Callable[[Callable[[], Found]], Counterexample]:
+    """Make a function that finds numbers in a setting a `Counterexample`."""
+    return partial(Counterexample, setting)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Erratum:
     """What the paper prints and should print."""
 
-    place: str
-    printed: str
-    corrected: str
-    severity: str
-    counterexample: Callable[[], Counterexample] | None = None
+    place: str  # where a reader finds it
+    printed: str = ""  # a misprint
+    corrected: str = ""
+    severity: str = ""  # of SEVERITIES
+    counterexample: Counterexample | None = None  # refutes the printed form
     proof: str = ""  # that the printed form is wrong, where no counterexample is code
 
     @property
@@ -202,26 +190,16 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Statement:
-    """A statement of the paper; calling it tests it."""
+class Statement(Erratum):
+    """A statement of the paper, an erratum if it has a printed form that is wrong; calling it tests it."""
 
     margins: Callable[[], Margins]
     label: str  # in the paper's source
-    place: str  # where a reader finds it
-    says: str  # what the paper says
+    says: str  # what the paper says; `corrected`, if any, is tested in its place
     assumes: str = ABOVE
-    printed: str = ""  # a misprint and of which kind it is; they make an erratum
-    severity: str = ""
-    corrected: str = ""  # the form that is tested, if it is not what the paper says
-    counterexample: Callable[[], Counterexample] | None = None  # refutes the printed form
     source: str = PRINTED  # or OURS
     known_by: str = "search"  # of KNOWN_BY
     rounding: float = 1e-9  # by how much a margin may fall short
-
-    @property
-    def erratum(self) -> Erratum | None:
-        words = self.place, self.printed, self.corrected, self.severity, self.counterexample
-        return Erratum(*words) if self.printed else None
 
     def __call__(self) -> Check:
         """Test the statement: false if it falls short, corrected if its printed form is refuted."""
@@ -245,8 +223,7 @@ class Statement:
             if isinstance(claim, str) and tally not in sound:
                 cases = f"the least margin of {tally.tested} cases is {tally.margin:.3g}"
                 raise ArithmeticError(f"{self.label}: expected that {claim}, but {cases}")
-        against = self.counterexample() if self.counterexample else None
-        refuted = against is not None and against.refutes
+        refuted = self.counterexample is not None and self.counterexample.refutes
         verdict = FALSE if not own or any(t not in sound for t in own) else CORRECTED if refuted else HOLDS
         if verdict != HOLDS and self.corrected:
             words += f" Corrected: {self.corrected}."
@@ -258,7 +235,7 @@ class Statement:
             tightest = f"{(1 - loosest.margin) * (1 + 1e-9):.2g}" + (" (loose)" if loosest.margin > 1 - LOOSE else "")
         return Check(
             self.label, verdict, max((t.tested for t in own), default=0), min((t.margin for t in own), default=np.inf),
-            words, str(against) if refuted else "", tightest, loosest.instance, made, failed,
+            words, str(self.counterexample) if refuted else "", tightest, loosest.instance, made, failed,
         )  # fmt: skip
 
 

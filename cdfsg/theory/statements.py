@@ -5,7 +5,6 @@ import io
 import json
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -32,7 +31,7 @@ COLUMNS = ("statement", "place", "says", "verdict", "assumes", "source", "known_
 
 def errata() -> list[Erratum]:
     """Those of statements, then those of ``misprints.toml``, section by section."""
-    found = [statement.erratum for statement in EVERY if statement.erratum]
+    found: list[Erratum] = [statement for statement in EVERY if statement.printed]
     for words in tomllib.loads(MISPRINTS.read_text("utf-8"))["erratum"]:
         name = words.pop("counterexample", "")
         found.append(Erratum(**words, counterexample=getattr(counterexamples, name) if name else None))
@@ -88,10 +87,10 @@ def as_csv(checks: Sequence[Check]) -> str:
 def as_toml() -> str:
     parts = ["# What the paper prints and should print; written from cdfsg/theory by python -m cdfsg theory --write\n"]
     for entry in errata():
-        words = {key: value for key, value in asdict(entry).items() if isinstance(value, str) and value}
-        if entry.counterexample:
-            words["counterexample"] = entry.counterexample.__name__
-        parts.append("[[erratum]]\n" + "".join(f"{key} = {json.dumps(text)}\n" for key, text in words.items()))
+        words = {key: getattr(entry, key) for key in ("place", "printed", "corrected", "severity", "proof")}
+        words["counterexample"] = entry.counterexample and entry.counterexample.find.__name__
+        lines = (f"{key} = {json.dumps(text)}\n" for key, text in words.items() if text)
+        parts.append("[[erratum]]\n" + "".join(lines))
     return "\n".join(parts)
 
 

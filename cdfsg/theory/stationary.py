@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -13,7 +12,7 @@ from scipy.linalg import eigh
 from cdfsg.linalg import Array, inv_sqrt, sym
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA
-from cdfsg.theory.instances import QUADRATICS, Instance, any_instances, instances, orthogonal, root, somewhere
+from cdfsg.theory.instances import QUADRATICS, Instance, any_instances, instances, orthogonal, points, root, somewhere
 from cdfsg.theory.statement import Searches, norm
 
 FEASIBLE = 1e-6  # an eigenvalue of X'MX counts as 1 within this distance
@@ -156,30 +155,22 @@ def search(case: Instance, start: Array) -> Point | None:
         scaled = wide @ hessian_matrix(h, X) @ wide / h.beta
         step = np.linalg.lstsq(scaled, (inverse @ h.gradient(X)).ravel() / h.beta, rcond=1e-10)[0]
         z = z - step
-        if not norm(z) < ESCAPED:
+        if not np.linalg.norm(z) < ESCAPED:
             return None
-        if norm(step) <= 1e-14 * (1 + norm(z)):
+        if np.linalg.norm(step) <= 1e-14 * (1 + np.linalg.norm(z)):
             break
     X = inverse @ z.reshape(start.shape)
     return Point(case, X) if certificate(h, X) <= CERTIFIED else None
 
 
-class Pool(NamedTuple):
-    """Stationary points, and how the searches for some of them went."""
-
-    points: list[Point]
-    searches: Searches
-
-
 @lru_cache(maxsize=1)
-def pool() -> Pool:
-    """Some thousands of stationary points within the paper's assumptions, feasible and not."""
-    starts = [(case, somewhere(case.h.M, case.p, rng) * 10 ** rng.uniform(-2, 1)) for case, rng in instances(480, 103)]
-    found = [search(*start) for start in starts]  # one start anywhere per instance
-    points = [point for point in found if point]
-    searches = Searches(len(found), len(found) - len(points))
+def pool() -> Searches:
+    """Some thousands of stationary points within the paper's assumptions, feasible and not, some from searches."""
+    starts = points(somewhere, instances(480, 103))  # one start anywhere per instance
+    ends = [search(case, X * 10 ** rng.uniform(-2, 1)) for case, _, X, rng in starts]
+    found = [point for point in ends if point]
     for case, rng in instances(432, 101, kinds=QUADRATICS):
-        points += quadratic_points(case, rng)
+        found += quadratic_points(case, rng)
     for case, _ in instances(216, 102, kinds=("linear",)):
-        points += linear_points(case)
-    return Pool(points, searches)
+        found += linear_points(case)
+    return Searches(len(ends), ends.count(None), found)

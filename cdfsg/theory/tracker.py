@@ -10,9 +10,9 @@ from numpy.random import Generator, default_rng
 from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, TrackingState, track
 from cdfsg.theory import counterexamples
-from cdfsg.theory.finite import FinitePencil, branched, random_pencil, squared_norms, started
+from cdfsg.theory.finite import FinitePencil, branched, random_pencil, started
 from cdfsg.theory.instances import draws
-from cdfsg.theory.statement import BLANKET, Margins, Relation, at_most, beside, equal, norm, norms, statement
+from cdfsg.theory.statement import BLANKET, Margins, Relation, at_most, beside, equal, norm, statement
 
 PRINTED, INDEFINITE, SEMIDEFINITE = 4, 8, 2
 """The constant 4 of pr:yktrack as printed, and for M_theta of two kinds."""
@@ -28,8 +28,8 @@ def tracker_is_bounded() -> Margins:
     sizes = [(1, 1), (2, 1), (3, 3), (5, 2), (8, 4)]
     for (seed, (n, p)), worst in product(enumerate(sizes), (False, True)):
         X, M, b, a = _path(default_rng(seed), n, p, worst)
-        tau_x, tau_m = norms(X).max(axis=0), norms(M).max(axis=0)
-        largest = np.max([norms(Y) for Y in tracked(X, M, b)], axis=0)
+        tau_x, tau_m = norm(X).max(axis=0), norm(M).max(axis=0)
+        largest = np.max([norm(Y) for Y in tracked(X, M, b)], axis=0)
         yield f"n = {n}, p = {p}", at_most(largest, tau_x * tau_m * (tau_x + 2 * a))  # directions have norm 1
 
 
@@ -40,8 +40,8 @@ def variance_of_samples() -> Margins:
     yield "Even tau_m^2 - ||M||^2 serves"
     for number, rng in draws(1000, 7):
         M = _matrices(rng, int(rng.integers(1, 5)), int(rng.integers(1, 7)), semidefinite=bool(number % 2))
-        mean, tau_m = M.mean(axis=0), norms(M).max()
-        variance, size = squared_norms(M - mean).mean(), norm(mean) ** 2
+        mean, tau_m = M.mean(axis=0), norm(M).max()
+        variance, size = (norm(M - mean) ** 2).mean(), norm(mean) ** 2
         yield f"{len(M)} outcomes, n = {M.shape[1]}", at_most(variance, 2 * (tau_m**2 + size))
         yield beside("the sharper bound holds", at_most(variance, tau_m**2 - size, tau_m**2))
 
@@ -129,11 +129,11 @@ def recursion_at(M: Array, X: Array, X_new: Array, Y: Array, b: float, constant:
     state = TrackingState(X_new, _constraint(M, X_new), X, Y, np.zeros(1), np.full((1, 1, 1), b))
     track(state, _constraint(M, X))
     mean = M.mean(axis=0)
-    gap = squared_norms(X_new.T @ mean @ X_new - state.Y).mean()
-    tau_x, tau_m = max(norm(X), norm(X_new)), norms(M).max()
+    gap = (norm(X_new.T @ mean @ X_new - state.Y) ** 2).mean()
+    tau_x, tau_m = max(norm(X), norm(X_new)), norm(M).max()
     bound = (
         (1 - b) ** 2 * norm(X.T @ mean @ X - Y) ** 2
-        + 2 * b**2 * tau_x**4 * squared_norms(M - mean).mean()
+        + 2 * b**2 * tau_x**4 * (norm(M - mean) ** 2).mean()
         + constant * (tau_x * tau_m * norm(X_new - X)) ** 2
     )
     rounding = 1e-13 * (tau_x**2 * tau_m + norm(Y)) ** 2  # of the differences on both sides
@@ -174,7 +174,7 @@ def _path(rng: Generator, n: int, p: int, worst: bool, lanes: int = 120, steps: 
     X = [rng.standard_normal((n, lanes, p)).swapaxes(0, 1) * 10.0 ** rng.uniform(-2, 1, (lanes, 1, 1))]
     for k in range(steps):
         d = X[0] if worst else D[k]
-        X.append(X[-1] + (a * b[k] / norms(d))[:, None, None] * d)
+        X.append(X[-1] + (a * b[k] / norm(d))[:, None, None] * d)
     M = _matrices(rng, (steps + 1) * lanes, n, semidefinite=worst).reshape(steps + 1, lanes, n, n)
     return np.stack(X), M, b, a
 

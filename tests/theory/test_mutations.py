@@ -37,6 +37,7 @@ def test_every_statement_that_is_not_false_has_a_relation_in_the_table():
 
 def test_a_relation_whose_change_goes_unnoticed_is_left_empty():
     wide = Statement(lambda: iter([at_most(-9.0, 1.0)]), label="s", place="p", says="S.")
-    tight = Statement(lambda: iter([("x", at_most(0.995, 1.0), equal(1.0, 1.0, 1.0)), true(1 < 2)]), "s", "p", "S.")
+    items = ("x", at_most(0.995, 1.0), equal(1.0, 1.0, 1.0)), true(1 < 2)
+    tight = Statement(lambda: iter(items), label="s", place="p", says="S.")
     assert [row["noticed"] for row in theory_mutations.rows(wide)] == [""]
     assert [row["noticed"] for row in theory_mutations.rows(tight)] == ["1%", "1%", "negation"]

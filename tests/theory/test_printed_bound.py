@@ -31,7 +31,7 @@ def test_a_lower_bound_on_the_line_needs_a_leading_term_that_dominates():
 
 
 def test_the_solver_stays_where_the_certificate_says_and_has_the_gradient_that_it_says():
-    found = counterexamples.printed_rate_bound()
+    found = counterexamples.printed_rate_bound
     means = rates.run_of_counterexample(400, lanes=8)
     least_square = found.numbers["|h'|^2 at least"]
     assert found.refutes and (least_square <= means).all() and (means <= 1.01 * least_square).all()
@@ -40,7 +40,7 @@ def test_the_solver_stays_where_the_certificate_says_and_has_the_gradient_that_i
 
 def test_the_certificate_refuses_an_instance_whose_paths_leave_the_interval(monkeypatch):
     monkeypatch.setattr(counterexamples, "OUTCOMES", [Fraction(m) for m in ("2.997", "-2", "-0.994")])
-    assert not counterexamples.printed_rate_bound().refutes
+    assert not counterexamples.printed_rate_bound.refutes
 
 
 def printed_share(m, q, x):

@@ -55,19 +55,19 @@ def test_each_statement_is_tested_enough_and_shows_a_counterexample_unless_it_ho
 
 def test_errata_are_of_corrected_or_false_statements_and_each_of_these_has_one(checks):
     verdicts = {check.statement: check.verdict for check in checks}
-    assert all(verdicts[entry.label] != HOLDS for entry in EVERY if entry.erratum)
-    lacking = [entry.label for entry in EVERY if not entry.erratum and verdicts[entry.label] != HOLDS]
+    assert all(verdicts[entry.label] != HOLDS for entry in EVERY if entry.printed)
+    lacking = [entry.label for entry in EVERY if not entry.printed and verdicts[entry.label] != HOLDS]
     # The first needs the corrected def:ocso and nothing else; the second the paper does not claim.
     assert lacking == ["th:sopr_b1", "as:algo (1), shared"]
 
 
 def test_every_counterexample_refutes_what_a_statement_prints():
-    functions = {f for f in vars(counterexamples).values() if getattr(f, "__module__", "") == counterexamples.__name__}
-    assert {function.__name__ for function in functions if not function().refutes} == set()
-    assert {entry.counterexample for entry in EVERY} - {None} <= functions
+    found = {entry for entry in vars(counterexamples).values() if isinstance(entry, Counterexample)}
+    assert {entry.setting for entry in found if not entry.refutes} == set()
+    assert {entry.counterexample for entry in EVERY} - {None} <= found
     named = {erratum.counterexample for erratum in statements.errata()}
     # No errata: the paper does not claim the first, and the second refutes a sentence that was ours.
-    assert functions - named == {counterexamples.shared_minibatch, counterexamples.columns_off_the_eigenvectors}
+    assert found - named == {counterexamples.shared_minibatch, counterexamples.columns_off_the_eigenvectors}
 
 
 def test_every_statement_says_where_it_stands_and_what_it_assumes():
@@ -109,7 +109,7 @@ def concluded(*items, **words):
 
 
 def refuting(refutes=True):
-    return lambda: Counterexample("x = 1", {"printed": 1.23456, "right": 2.0}, refutes)
+    return Counterexample("x = 1", lambda: (refutes, {"printed": 1.23456, "right": 2.0}))
 
 
 HALF = at_most(1.0, 2.0)

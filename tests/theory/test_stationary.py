@@ -82,8 +82,8 @@ def test_a_search_that_is_cut_short_gives_nothing(monkeypatch):
 
 
 def test_every_point_of_the_pool_is_certified_and_both_kinds_are_there():
-    points = pool().points
-    assert pool().searches.failed <= 0.02 * pool().searches.made
+    points = pool().found
+    assert pool().failed <= 0.02 * pool().made
     assert max(certificate(point.case.h, point.X) for point in points) <= CERTIFIED
     kinds = {(point.case.kind, point.is_feasible) for point in points}
     assert kinds == {(kind, feasible) for kind in set(LIPSCHITZ) for feasible in (True, False)}

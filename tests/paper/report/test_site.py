@@ -149,7 +149,7 @@ def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erra
     rest = [(said.b.text, said.p.text, next(known.strings)) for _, said, known in cells]
     shown = [(verdict, *words) for (_, verdict), words in zip(told, rest, strict=True)]
     assert sorted(shown) == sorted((row["verdict"], row["place"], row["says"], row["known_by"]) for row in rows)
-    assert all(str(entry.proof or entry.counterexample()) in soup.text for entry in statements.errata())
+    assert all(str(entry.proof or entry.counterexample) in soup.text for entry in statements.errata())
     # It shows at first what does not hold as printed.
     first = [row for row in soup.select("article table.numbers tbody tr") if not row.find_parent("details")]
     wanted = [row["says"] for row in rows if row["source"] == "printed" and row["verdict"] != "holds"]
