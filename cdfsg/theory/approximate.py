@@ -9,10 +9,9 @@ import numpy as np
 from numpy.random import default_rng
 from sklearn.datasets import load_digits
 
-from cdfsg.linalg import Array, inv_sqrt
+from cdfsg.linalg import inv_sqrt
 from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory.finite import FinitePencil
-from cdfsg.theory.instances import root
 from cdfsg.theory.near_feasible import violation
 from cdfsg.theory.rates import Constants, Setting, first_bound, means_and_constants, random_path
 from cdfsg.theory.statement import OURS, SMOOTH_ABOVE, Margins, Relation, at_most, inner, norm, statement
@@ -63,14 +62,8 @@ def either(point: Point) -> tuple[Relation, Relation]:
         return (at_most(violation(h, X), 5 / 8 * point.case.p**0.5 * eta),
                 at_most(norm(h.lagrangian_gradient(X)), 2 * (high / low) ** 0.5 * slope))
     far = point.case.threshold / (8 * high / low * h.beta) + 16 / 15 * eta
-    D = lifted(point)
+    D = point.direction
     return at_most(least**0.5, far), at_most(inner(D, h.hessian(X, D)), -9 / 10 * h.beta * inner(D, h.M @ D))
-
-
-def lifted(point: Point) -> Array:
-    """``M^(-1/2) u v'`` of the least singular value of ``M^(1/2) X``, whose vectors are u and v."""
-    U, _, Vt = np.linalg.svd(root(point.h.M) @ point.X, full_matrices=False)
-    return inv_sqrt(point.h.M) @ U[:, -1:] @ Vt[-1:]
 
 
 def digits(size: int = 100, kept: int = 4) -> FinitePencil:

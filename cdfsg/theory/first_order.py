@@ -8,7 +8,7 @@ import numpy as np
 from cdfsg.linalg import Array
 from cdfsg.penalty import Penalty
 from cdfsg.problems import Quadratic
-from cdfsg.theory import counterexamples, saddles
+from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import dissolved_gradient
 from cdfsg.theory.instances import COUNT, QUADRATICS, Instance, feasible, instances, points
 
@@ -18,6 +18,7 @@ from cdfsg.theory.statement import (  # isort: skip
 from cdfsg.theory.stationary import FEASIBLE, Point, certificate, huber_pairs, pencil, pool, quadratic_lengths
 
 ROUNDING = 1e-7  # for points from a search or of ill-conditioned M
+VANISHING = 1e-20  # an eigenvalue of C up to which X v counts as 0
 STATIONARY = SMOOTH_ABOVE + ", X stationary"
 INFEASIBLE = STATIONARY + " and infeasible"
 
@@ -80,7 +81,12 @@ def feasible_or_far() -> Margins:
 @statement("pro:saddle", "Section 3.2, Proposition 3.10", assumes=INFEASIBLE,
     known_by="proof", says="X is a strict saddle point with c = s beta / 4.", rounding=ROUNDING)
 def strict_saddles() -> Margins:
-    """See `cdfsg.theory.saddles`."""
+    """Let v be a unit eigenvector of C for its least sigma < 1, and u the left singular vector of ``M^(1/2) X`` for it.
+
+    Along ``D = M^(-1/2) u v'``, a multiple of the paper's ``X v v'`` unless that vanishes, the curvature of h is
+    ``(1 - sigma) [9/4 (1 - sigma) <D, hess f(A(X))[D]> - beta (1 + 3 sigma) <D, MD>]``.  It is negative by at least
+    ``31/32 s beta |D|^2``, since ``sigma <= 1/64`` and ``s beta >= 72 L_g``.
+    """
     yield "Explicit directions give 31/32 s beta, which is sharp at beta = beta~"
     case = Instance(Penalty(Quadratic(np.eye(1)), np.eye(1), 72.0), 1, "quadratic")
     sharp = Point(case, np.zeros((1, 1)))
@@ -88,17 +94,31 @@ def strict_saddles() -> Margins:
     yield beside("31/32 is sharp", equal(sharp.least_curvature, -31 / 32 * case.h.beta, 1.0))
     yield pool()
     for point in infeasible():
-        if point.eigenvalues[0] > 1 - FEASIBLE:  # outside Omega, where no direction is known
-            yield true(False)
-            continue
-        h, printed, ours = point.h, saddles.printed_constant(point), saddles.constant(point)
-        D = saddles.direction(point)
-        curvature = inner(D, h.hessian(point.X, D))
-        scale = h.beta * point.case.spectrum[1] * inner(D, D)
+        h, D, sigma = point.h, point.direction, point.eigenvalues[0]
+        printed, ours, size = printed_constant(point), curvature_constant(point), inner(D, D)
+        of_f, curvature = inner(D, h.problem.hessian(h.dissolve(point.X), D)), inner(D, h.hessian(point.X, D))
+        stated = (1 - sigma) * (9 / 4 * (1 - sigma) * of_f - h.beta * (1 + 3 * sigma) * inner(D, h.M @ D))
         yield (point, at_most(printed, -point.least_curvature),
-               beside("the closed form is right", equal(curvature, saddles.curvature(point, D), scale)),
-               beside("the direction is as curved", at_most(ours * inner(D, D), -curvature)),
+               beside("the closed form is right", equal(curvature, stated, h.beta * point.case.spectrum[1] * size)),
+               beside("the direction is as curved", at_most(ours * size, -curvature)),
                beside("31/32 serves", at_most(31 / 8 * printed, ours)))
+
+
+def curvature_constant(point: Point) -> float:
+    """The c of `strict_saddles` of which a curvature of at most ``- c |D|^2`` follows, for the sigma of the point."""
+    sigma, s = float(point.eigenvalues[0]), point.case.spectrum[0]
+    return (1 - sigma) * (point.h.beta * (1 + 3 * sigma) * s - 9 / 4 * (1 - sigma) * point.case.L_g)
+
+
+def printed_constant(point: Point) -> float:
+    """The paper's ``sigma_min(M) beta / 4``."""
+    return point.case.spectrum[0] * point.h.beta / 4
+
+
+def printed_direction(point: Point) -> Array:
+    """The ``X v v'`` of the paper's proof, with v for the least eigenvalue of C."""
+    v = point.factors[2][:, :1]
+    return point.X @ v @ v.T
 
 
 @statement("pro:saddle, proof", "Section 3.2, Proposition 3.10, proof", assumes=INFEASIBLE,
@@ -110,8 +130,8 @@ def strict_saddles() -> Margins:
 def strict_saddles_proof() -> Margins:
     yield "It is zero where X v = 0, as at every infeasible point of quadratics"
     for point in infeasible():
-        h, D = point.h, saddles.printed_direction(point)
-        yield true(inner(D, h.M @ D) > saddles.VANISHING and inner(D, h.hessian(point.X, D)) < 0)
+        h, D = point.h, printed_direction(point)
+        yield true(inner(D, h.M @ D) > VANISHING and inner(D, h.hessian(point.X, D)) < 0)
 
 
 @statement("quadratic proposition", "Section 3.2, Proposition 3.11",

@@ -14,10 +14,9 @@ from itertools import combinations, permutations
 import numpy as np
 
 from cdfsg.linalg import Array
-from cdfsg.theory.first_order import sharp_beta_of_quadratics, zero_or_one
+from cdfsg.theory.first_order import printed_constant, sharp_beta_of_quadratics, zero_or_one
 from cdfsg.theory.instances import REACH, Instance, instances, near_feasible
 from cdfsg.theory.near_feasible import feabound, star_bx
-from cdfsg.theory.saddles import printed_constant
 from cdfsg.theory.stationary import Point, along_eigenvectors, pencil
 
 PRECISION = 1e-3  # relative precision of the least beta

@@ -36,16 +36,22 @@ class Point:
     def h(self) -> Penalty:
         return self.case.h
 
+    @cached_property
+    def factors(self) -> tuple[Array, Array, Array]:
+        """U, sigma, V of ``M^(1/2) X = U diag(sigma)^(1/2) V'`` with ascending sigma; tiny ones are told from zero."""
+        U, lengths, Vt = np.linalg.svd(root(self.h.M) @ self.X, full_matrices=False)
+        return U[:, ::-1], lengths[::-1] ** 2, Vt[::-1].T
+
     @property
     def eigenvalues(self) -> Array:
-        """Eigenvalues of ``C = X'MX``, ascending."""
-        return self.eigenvectors[0]
+        """Eigenvalues sigma of ``C = X'MX``, ascending."""
+        return self.factors[1]
 
-    @cached_property
-    def eigenvectors(self) -> tuple[Array, Array]:
-        """Eigenvalues, ascending, and eigenvectors (p, p) of C; tiny ones are told from zero."""
-        _, lengths, Vt = np.linalg.svd(root(self.h.M) @ self.X, full_matrices=False)
-        return lengths[::-1] ** 2, Vt[::-1].T
+    @property
+    def direction(self) -> Array:
+        """``D = M^(-1/2) u v'`` of the least sigma, with ``<D, MD> = 1``; ``X v v'`` is ``sigma^(1/2) D``."""
+        U, _, V = self.factors
+        return inv_sqrt(self.h.M) @ U[:, :1] @ V[:, :1].T
 
     @property
     def is_feasible(self) -> bool:

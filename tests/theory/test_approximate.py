@@ -33,8 +33,8 @@ def test_the_gradient_along_X_v_v_bounds_each_eigenvalue():
 
 def test_the_direction_has_the_curvature_of_the_proof_at_any_point():
     for point in points():
-        h, X, D = point.h, point.X, approximate.lifted(point)
-        sigma, v = point.eigenvalues[0], point.eigenvectors[1][:, 0]
+        h, X, D = point.h, point.X, point.direction
+        sigma, v = point.eigenvalues[0], point.factors[2][:, 0]
         assert np.vdot(D, h.M @ D) == pytest.approx(1)
         along = np.vdot(D, h.problem.hessian(h.dissolve(X), D))
         inner = v @ X.T @ h.problem.gradient(h.dissolve(X)) @ v

@@ -3,7 +3,7 @@ import pytest
 
 from cdfsg.penalty import Penalty
 from cdfsg.problems import Linear, Quadratic
-from cdfsg.theory import saddles, sharpness, stationary
+from cdfsg.theory import sharpness, stationary
 from cdfsg.theory.first_order import sharp_beta_of_quadratics
 from cdfsg.theory.instances import LIPSCHITZ, Instance, definite, instances, with_spectrum
 from cdfsg.theory.stationary import (
@@ -95,11 +95,6 @@ def test_canonical_pairs_are_feasible_and_stationary_for_the_huber_merit():
     assert len(points) > 50
     for point in points:
         assert point.is_feasible and certificate(point.case.h, point.X) < 1e-9
-
-
-def test_a_feasible_point_has_no_such_direction():
-    with pytest.raises(ValueError, match="an eigenvalue of X'MX below 1, but the least is 1"):
-        saddles.direction(Point(quadratic(50.0), np.eye(3)[:, :2]))
 
 
 def test_the_search_finds_the_sharp_beta_of_quadratics():
