@@ -15,7 +15,7 @@ from cdfsg.theory.instances import COUNT, QUADRATICS, Instance, feasible, instan
 from cdfsg.theory.statement import (  # isort: skip
     ABOVE, BLANKET, SMOOTH_ABOVE, Margins, at_most, beside, equal, inner, norm, statement, true,
 )
-from cdfsg.theory.stationary import FEASIBLE, Point, certificate, huber_pairs, pencil, pool, quadratic_lengths
+from cdfsg.theory.stationary import FEASIBLE, Point, certificate, huber_points, pencil, pool, quadratic_lengths
 
 ROUNDING = 1e-7  # for points from a search or of ill-conditioned M
 VANISHING = 1e-20  # an eigenvalue of C up to which X v counts as 0
@@ -56,7 +56,7 @@ def feasible_points() -> Margins:
         low, high = case.spectrum
         scale = norm(h.problem.gradient(X)) * (high / low) + h.beta * high**0.5
         yield equal(h.gradient(X), h.lagrangian_gradient(X), scale)
-    for point in huber_pairs(300):
+    for point in huber_points(300):
         h = point.h
         yield equal(h.gradient(point.X), 0, h.beta * norm(h.M @ point.X))
 

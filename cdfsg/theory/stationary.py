@@ -1,7 +1,7 @@
 """Stationary points of h, from closed forms or a search with a certificate, and their classes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
 
@@ -10,13 +10,13 @@ from numpy.random import Generator
 from scipy.linalg import eigh
 
 from cdfsg.linalg import Array, inv_sqrt, sym
+from cdfsg.merits import Identity
 from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA
-from cdfsg.theory.instances import QUADRATICS, Instance, any_instances, instances, orthogonal, points, root, somewhere
+from cdfsg.theory.instances import ANY_BETAS, QUADRATICS, Instance, instances, orthogonal, points, root, somewhere
 from cdfsg.theory.statement import Searches, norm
 
 FEASIBLE = 1e-6  # an eigenvalue of X'MX counts as 1 within this distance
-SINGULAR = 1e-12  # relative eigenvalue up to which M counts as singular
 CERTIFIED = 1e-9  # `certificate` up to which a point counts as stationary
 MOST_STEPS = 150
 ESCAPED = 1e6  # norm of ``M^(1/2) X`` from which a search is given up
@@ -132,20 +132,14 @@ def linear_points(case: Instance) -> Iterator[Point]:
         yield Point(case, inverse @ (U * np.array(t)) @ Vt)
 
 
-def huber_pairs(count: int) -> Iterator[Point]:
-    """Canonical pairs, feasible and stationary for two views with the Huber merit and any beta."""
-    for case, rng in any_instances(count, 104, kinds=("huber",)):
-        problem, M = case.h.problem, case.h.M
-        assert isinstance(problem, GCCA)
-        if case.spectrum[0] <= SINGULAR * case.spectrum[1]:
-            continue
-        one, two = problem.slices
-        left, right = inv_sqrt(M[one, one]), inv_sqrt(M[two, two])
-        U, _, Vt = np.linalg.svd(left @ problem.covariance[one, two] @ right, full_matrices=False)
-        signs = rng.choice([-1.0, 1.0], len(Vt))
-        pairs = np.vstack([left @ U, right @ Vt.T * signs]) / 2**0.5
-        p = int(rng.integers(1, pairs.shape[1] + 1))
-        yield Point(Instance(case.h, p, case.kind), pairs[:, :p])
+def huber_points(count: int) -> Iterator[Point]:
+    """Eigenvectors of the identity merit's pencil, which are feasible and stationary for the Huber merit, too."""
+    for case, rng in instances(count, 104, kinds=("huber",), betas=ANY_BETAS, absolute=True):
+        f = case.h.problem
+        assert isinstance(f, GCCA)
+        plain = replace(case.h, problem=GCCA(f.covariance, f.sizes, Identity()))
+        vectors = pencil(replace(case, h=plain))[1]
+        yield Point(case, vectors[:, rng.permutation(case.n)[: case.p]])
 
 
 def search(case: Instance, start: Array) -> Point | None:
