@@ -4,7 +4,7 @@ The solvers' own `step` drives it.  To enumerate the draws of an iteration, each
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,20 +58,14 @@ class FinitePencil:
         """``A_xi X + B`` in the rows of I, and zeros."""
         return self.constraint_factor(P, self.B)
 
-    def first(self, theta: Array) -> Array:
-        """The minibatch of theta_0 alone."""
-        return self._rows(self.M_theta[theta])[None]
-
     def draw(self, theta: Array, xi: Array) -> Array:
+        """The minibatches of outcomes theta and xi, one per lane."""
         return self._rows(np.stack([self.M_theta[theta], self.A_xi[xi]]))
 
     @property
     def pairs(self) -> Array:
         """All outcomes of (theta, xi), shape (2, outcomes^2)."""
         return np.indices((self.outcomes, self.outcomes)).reshape(2, -1)
-
-    def every_draw(self, lanes: int) -> Array:
-        return self.draw(*np.tile(self.pairs, lanes))
 
     def _rows(self, S: Array) -> Array:
         return np.concatenate([np.broadcast_to(np.eye(self.n), S.shape), S], axis=-2)
@@ -83,34 +77,26 @@ class FinitePencil:
         return CDFSG(beta).direction(self, Z, P, sym(self.constraint(P[0])))
 
 
-def branched(state: TrackingState, count: int) -> Any:
-    """The state with every lane repeated `count` times, neighbours being copies."""
-    values = (getattr(state, entry.name) for entry in fields(state) if entry.init)
-    return type(state)(*(np.repeat(value, count, axis=0) for value in values))
-
-
 def started(
     solver: CDFSG, toy: FinitePencil, X0: Array, settings: Mapping[str, float], null_direction: bool = True
 ) -> Any:
     """The state at k = 0 over all outcomes: ``D_0 = 0`` as in Algorithm 1, or by eq:updated."""
-    theta, xi = toy.pairs
-    if null_direction:
-        theta = np.arange(toy.outcomes)
-    X = np.repeat(X0[None], len(theta), axis=0)
-    values = {name: np.full((len(theta), 1, 1), value) for name, value in settings.items()}
-    state = solver.start(toy, X, values, toy.first(theta))
+    samples = toy.draw(*toy.pairs)
+    X = np.repeat(X0[None], samples.shape[1], axis=0)
+    values = {name: np.full((len(X), 1, 1), value) for name, value in settings.items()}
+    state = solver.start(toy, X, values, samples)
     if not null_direction:
-        samples = toy.draw(theta, xi)
         state.D = solver.direction(toy, samples, toy.scores(samples, X), state.Y)
     return state
 
 
 def every_path(solver: CDFSG, toy: FinitePencil, state: TrackingState, steps: int) -> Iterator[Any]:
-    """The states at k = 0, ..., steps over all paths, which are equally likely."""
+    """The states at k = 0, ..., steps over all paths, which are equally likely; copies of a lane are neighbours."""
     yield state
     for _ in range(steps):
-        samples = toy.every_draw(len(state.X))
-        state = branched(state, toy.outcomes**2)
+        samples = toy.draw(*np.tile(toy.pairs, len(state.X)))
+        copies = {name: np.repeat(value, toy.outcomes**2, axis=0) for name, value in vars(state).items()}
+        state = type(state)(**copies)
         solver.step(toy, state, samples)
         yield state
 
@@ -124,14 +110,12 @@ def random_pencil(rng: Generator, n: int, outcomes: int, rows: int = 0, conditio
 
 
 def least_penalty(toy: FinitePencil, beta: float, p: int) -> float:
-    """The global minimum of h, ``h(X_*)``; ValueError where h is unbounded below.
+    """The global minimum of h, ``h(X_*)``, for ``beta > -3/4 lam``; below, h is unbounded.
 
     By von Neumann's trace inequality h is a sum over eigenvalues c of ``X'MX``, each paired with one of
     the pencil, lam: ``phi(c) = lam/8 c (3 - c)^2 + beta/6 (c^3 - 3c)``, which turns at 1 and `turning`.
     """
     lam = eigh(toy.A, toy.M, eigvals_only=True)
-    if beta <= -0.75 * lam.min():
-        raise ValueError(f"h is unbounded below: beta = {beta:.4g}, needed is more than {-0.75 * lam.min():.4g}")
     turning = (9 * lam - 4 * beta) / (4 * beta + 3 * lam)
     c = np.stack([np.zeros_like(lam), np.ones_like(lam), np.maximum(turning, 0)])
     phi = lam / 8 * c * (3 - c) ** 2 + beta / 6 * (c**3 - 3 * c)

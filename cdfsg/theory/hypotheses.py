@@ -87,8 +87,8 @@ def ratio_of_steps() -> Margins:
     """It is s1.  The remark's great flexibility ends at ``s1 <= 2`` and ``b_k <= 1``, which the theorems need."""
     rng, one = default_rng(24), np.ones((1000, 1, 1))
     s1, s2 = 10.0 ** rng.uniform(-2, 0, (2, 1000, 1, 1))
-    toy = random_pencil(rng, 1, 1)
-    state = CDFSG(1.0).start(toy, one, {"s1": s1, "s2": s2}, toy.first(np.zeros(1000, int)))
+    toy, theta = random_pencil(rng, 1, 1), np.zeros(1000, int)
+    state = CDFSG(1.0).start(toy, one, {"s1": s1, "s2": s2}, toy.draw(theta, theta))
     yield equal(s2.ravel(), (s1 * state.b).ravel(), s2.ravel())
 
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -184,15 +184,16 @@ def tracker_weight(solver: CDFSG, L_W: float) -> float:
 
 
 def enumerate_paths(
-    solver: CDFSG, toy: FinitePencil, X0: Array, setting: Setting, B0: Array | None = None
+    solver: CDFSG, toy: FinitePencil, X0: Array, setting: Setting, B0: Array | float = 0.0
 ) -> tuple[Array, Constants]:
     """`means_and_constants` over all paths, k = 0, ..., K.
 
     Algorithm 1 starts with D_0 by eq:updated, Algorithm 2 with D_0 = 0, B0 and its least V_0.
     """
-    first = started(solver, toy, X0, {"s1": setting.s1, "s2": setting.alpha}, null_direction=B0 is not None)
-    if B0 is not None and isinstance(solver, CDFSGAda):
-        first.B = first.B + B0
+    settings = {"s1": setting.s1, "s2": setting.alpha}
+    first = started(solver, toy, X0, settings, null_direction=isinstance(solver, CDFSGAda))
+    if isinstance(solver, CDFSGAda):
+        first.B += B0
         first.V = (1 - solver.eta2) * first.B**2
     return means_and_constants(solver, toy, setting, every_path(solver, toy, first, setting.K))
 
@@ -224,29 +225,17 @@ def means_and_constants(
 
 
 def exact_lipschitz(toy: FinitePencil, beta: float, tau_x: float, tau_y: float) -> tuple[float, float]:
-    """L_h and L_W for n = p = 1, where grad h has degree 5 in x, dW/dy degree 3 in x and 1 in y.
+    """L_h and L_W for n = p = 1: grad h has degree 5 in x, and ``dW/dy = x (2 beta m y - a (3 - y)/2 + a m x^2/2)``.
 
-    A central difference gives dW/dy, which is largest at ``y = +-tau_y``.
+    Each is largest at an end or where its derivative in x vanishes, and dW/dy at ``y = +-tau_y``.
     """
-    domain, outcomes = [-tau_x, tau_x], range(toy.outcomes)
-
-    def slope(x: Array, theta: int, xi: int, y: float) -> Array:
-        samples = toy.draw(np.full(len(x), theta), np.full(len(x), xi))
-        P, Y = toy.scores(samples, x[:, None, None]), np.full((len(x), 1, 1), y)
-        up, down = (CDFSG(beta).direction(toy, samples, P, Y + side) for side in (1, -1))
-        return (up - down).ravel() / 2
-
-    h = Chebyshev.interpolate(lambda x: toy.gradient_of_h(x[:, None, None], beta).ravel(), 5, domain)
-    draws = product(outcomes, outcomes, (-tau_y, tau_y))
-    slopes = [Chebyshev.interpolate(slope, 3, domain, args) for args in draws]
-    return _largest(h.deriv()), max(map(_largest, slopes))
-
-
-def _largest(polynomial: Chebyshev) -> float:
-    """Largest absolute value on the domain."""
-    turning = polynomial.deriv().roots().real
-    inside = np.concatenate([polynomial.domain, turning[np.abs(turning) <= polynomial.domain[1]]])
-    return float(np.abs(polynomial(inside)).max())
+    gradient = Chebyshev.interpolate(lambda x: toy.gradient_of_h(x[:, None, None], beta).ravel(), 5, [-tau_x, tau_x])
+    turning = gradient.deriv(2).roots().real
+    L_h = np.abs(gradient.deriv()(np.clip([*turning, -tau_x, tau_x], -tau_x, tau_x))).max()
+    a, m, y = toy.A_xi.ravel()[:, None, None], toy.M_theta.ravel()[:, None], np.array([-tau_y, tau_y])
+    linear, cubic = 2 * beta * m * y - a * (3 - y) / 2, a * m / 2
+    x = np.stack([0 * linear + tau_x, np.sqrt(np.clip(-linear / (3 * cubic), 0, tau_x**2))])
+    return float(L_h), float(np.abs(x * (linear + cubic * x**2)).max())
 
 
 def bounded_lipschitz(toy: FinitePencil, beta: float, tau_x: float, tau_y: float) -> tuple[float, float]:
@@ -321,7 +310,8 @@ def random_path(solver: CDFSG, toy: FinitePencil, X0: Array, s1: float, s2: floa
                 rng: Generator) -> Iterator[Any]:
     """The state at k = 0, ..., K in lanes with draws of their own, always in the same arrays."""
     values = {"s1": np.full((len(X0), 1, 1), s1), "s2": np.full((len(X0), 1, 1), s2)}
-    state = solver.start(toy, X0.copy(), values, toy.first(rng.integers(toy.outcomes, size=len(X0))))
+    theta = rng.integers(toy.outcomes, size=len(X0))
+    state = solver.start(toy, X0.copy(), values, toy.draw(theta, theta))
     yield state
     for _ in range(K):
         solver.step(toy, state, toy.draw(*rng.integers(toy.outcomes, size=(2, len(X0)))))

@@ -10,7 +10,7 @@ from numpy.random import Generator, default_rng
 from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, TrackingState, track
 from cdfsg.theory import counterexamples
-from cdfsg.theory.finite import FinitePencil, branched, random_pencil, started
+from cdfsg.theory.finite import FinitePencil, every_path, random_pencil, started
 from cdfsg.theory.instances import draws
 from cdfsg.theory.statement import BLANKET, Margins, Relation, at_most, beside, equal, norm, statement
 
@@ -88,8 +88,8 @@ def first_step() -> Margins:
         n = int(rng.integers(1, 5))
         toy = random_pencil(rng, n, 2)
         X0 = rng.standard_normal((n, 1 + number % n))
-        state = branched(started(CDFSG(1.0), toy, X0, {"s1": 1.0, "s2": 0.3}), 4)
-        CDFSG(1.0).step(toy, state, toy.every_draw(2))
+        first = started(CDFSG(1.0), toy, X0, {"s1": 1.0, "s2": 0.3})
+        *_, state = every_path(CDFSG(1.0), toy, first, 1)
         moved = not (state.X == X0).all()
         yield equal(0.0 if moved else toy.penalty(1.0).gradient(X0), 0.0, 1.0)
 
@@ -153,8 +153,8 @@ def conditional_bias(toy: FinitePencil, X: Array, b: float, beta: float = 1.0) -
     """``E[D_1 - W(X_1, Y_1)]`` where X does not move and ``Y_0 = C(X)``, by enumeration."""
     exact = toy.penalty(beta)
     C, zero = exact.constraint(X)[None], np.zeros((1, 1, 1))
-    state = branched(TrackingState(X[None], C, 0 * X[None], C, zero, zero + b), toy.outcomes**2)
-    CDFSG(beta).step(toy, state, toy.every_draw(1))
+    first = TrackingState(X[None], C, 0 * X[None], C, zero, zero + b)
+    *_, state = every_path(CDFSG(beta), toy, first, 1)
     return (state.D - [exact.direction(X, Y) for Y in state.Y]).mean(axis=0)
 
 

@@ -75,13 +75,10 @@ def test_the_exact_lipschitz_constants_bound_difference_quotients_and_are_bounde
     slopes = np.abs(np.diff(toy.gradient_of_h(x[:, None, None], beta).ravel()) / np.diff(x))
     assert 0.9 * L_h <= slopes.max() * 1.05 and slopes.max() <= L_h * (1 + 1e-9) <= loose_h * (1 + 1e-8)
     assert loose_W * (1 + 1e-9) >= L_W
-    q = (3 - tau_y) / 2, (3 + tau_y) / 2
-    a, m = toy.A_xi.ravel(), toy.M_theta.ravel()[:, None, None]
-    by_hand = max(
-        np.abs(-a[:, None] * x * factor + m * x * (a[:, None] * x**2 / 2 + 2 * beta * y)).max()
-        for factor, y in zip(q, (tau_y, -tau_y), strict=True)
-    )
-    assert by_hand == pytest.approx(L_W, rel=1e-3)
+    samples, X = toy.draw(*toy.pairs.repeat(400, axis=1)), np.tile(x, 4)[:, None, None]
+    Y, P = np.array([-tau_y, tau_y]), toy.scores(samples, X)
+    up, down = ([CDFSG(beta).direction(toy, samples, P, 0 * X + y) for y in Y + side] for side in (1, -1))
+    assert np.abs(np.subtract(up, down)).max() / 2 == pytest.approx(L_W, rel=1e-3)  # W is quadratic in y
 
 
 @settings(max_examples=30, deadline=None)
