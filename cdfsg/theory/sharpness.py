@@ -7,9 +7,10 @@ C other than 0 and 1 has ``beta (1 + sigma) = (9/4 - 3/4 sigma) u'Au``, ``u'Mu =
 first failure; a statement may hold again below.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import combinations, permutations
+from functools import partial
+from itertools import chain, combinations, permutations
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from cdfsg.linalg import Array
 from cdfsg.theory.first_order import printed_constant, sharp_beta_of_quadratics, zero_or_one
 from cdfsg.theory.instances import REACH, Instance, instances, near_feasible
 from cdfsg.theory.near_feasible import feabound, star_bx
-from cdfsg.theory.stationary import Point, along_eigenvectors, pencil
+from cdfsg.theory.stationary import Point, pencil, quadratic_points
 
 PRECISION = 1e-3  # relative precision of the least beta
 LOWEST = 1e-4  # where the search ends, in units of the threshold
@@ -37,17 +38,6 @@ def least_beta(holds: Callable[[float], bool], low: float, high: float) -> float
         middle = (fails * high) ** 0.5
         fails, high = (fails, middle) if holds(middle) else (middle, high)
     return max(low, high)
-
-
-def quadratic_points(case: Instance, beta: float, spectrum: tuple[Array, Array]) -> Iterator[Point]:
-    """Stationary points of a quadratic f at another beta, along eigenvectors of its pencil."""
-    case = with_beta(case, beta)
-    for chosen in combinations(range(case.n), case.p):
-        yield from (Point(case, X) for X in along_eigenvectors(beta, spectrum, chosen))
-
-
-def with_beta(case: Instance, beta: float) -> Instance:
-    return replace(case, h=replace(case.h, beta=beta))
 
 
 def _normal_curvature_is_positive(point: Point) -> bool:
@@ -87,13 +77,15 @@ def of_quadratics(count: int = 4, seed: int = 61) -> list[dict[str, float | str]
             shifts = np.linspace(-REACH, REACH, 12)
             near += [vectors[:, list(chosen)] * np.sqrt(1 + shift * np.eye(1, case.p)) for shift in shifts]
         for name in TESTS:
-            ratio = least_beta(_holds(name, case, (values, vectors), near), LOWEST * top, top) / top
+            ratio = least_beta(partial(holds, name, case, near), LOWEST * top, top) / top
             sharp = closed.get(name, np.nan) / top
             found.append({"statement": name, "instance": number, "ratio": ratio, "closed": sharp})
     return found
 
 
-def _holds(name: str, case: Instance, spectrum: tuple[Array, Array], near: list[Array]) -> Callable[[float], bool]:
-    if name in OF_OMEGA:
-        return lambda beta: all(TESTS[name](Point(with_beta(case, beta), X)) for X in near)
-    return lambda beta: all(map(TESTS[name], quadratic_points(case, beta, spectrum)))
+def holds(name: str, case: Instance, near: Sequence[Array], beta: float) -> bool:
+    """Whether a test passes at all points that are tried, with another beta."""
+    case = replace(case, h=replace(case.h, beta=beta))
+    stationary = (quadratic_points(case, chosen) for chosen in combinations(range(case.n), case.p))
+    tried = (Point(case, X) for X in near) if name in OF_OMEGA else chain.from_iterable(stationary)
+    return all(map(TESTS[name], tried))

@@ -6,7 +6,6 @@ from functools import cached_property, lru_cache
 from itertools import product
 
 import numpy as np
-from numpy.random import Generator
 from scipy.linalg import eigh
 
 from cdfsg.linalg import Array, inv_sqrt, sym
@@ -103,18 +102,11 @@ def quadratic_lengths(lam: float, beta: float) -> list[float]:
     return [0.0, 1.0, third] if third > 0 else [0.0, 1.0]
 
 
-def along_eigenvectors(beta: float, spectrum: tuple[Array, Array], chosen: Sequence[int]) -> Iterator[Array]:
-    """Stationary X along the chosen eigenvectors of the pencil, in every pattern of lengths."""
-    values, vectors = spectrum
-    for lengths in product(*(quadratic_lengths(float(values[i]), beta) for i in chosen)):
-        yield vectors[:, list(chosen)] * np.sqrt(lengths)
-
-
-def quadratic_points(case: Instance, rng: Generator) -> Iterator[Point]:
-    """Stationary points of a quadratic f along random eigenvectors of the pencil, rotated."""
-    spectrum = pencil(case)
-    for X in along_eigenvectors(case.h.beta, spectrum, list(rng.permutation(case.n)[: case.p])):
-        yield Point(case, X @ orthogonal(rng, case.p))
+def quadratic_points(case: Instance, chosen: Sequence[int] | Array) -> Iterator[Point]:
+    """Stationary points of a quadratic f along the chosen eigenvectors of the pencil, in every pattern of lengths."""
+    values, vectors = pencil(case)
+    for lengths in product(*(quadratic_lengths(float(values[i]), case.h.beta) for i in chosen)):
+        yield Point(case, vectors[:, list(chosen)] * np.sqrt(lengths))
 
 
 def linear_root(b: float, beta: float) -> float:
@@ -170,7 +162,8 @@ def pool() -> Searches:
     ends = [search(case, X * 10 ** rng.uniform(-2, 1)) for case, _, X, rng in starts]
     found = [point for point in ends if point]
     for case, rng in instances(432, 101, kinds=QUADRATICS):
-        found += quadratic_points(case, rng)
+        some = quadratic_points(case, rng.permutation(case.n)[: case.p])
+        found += (Point(case, point.X @ orthogonal(rng, case.p)) for point in some)
     for case, _ in instances(216, 102, kinds=("linear",)):
         found += linear_points(case)
     return Searches(len(ends), ends.count(None), found)
