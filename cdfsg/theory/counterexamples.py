@@ -5,15 +5,19 @@ Nothing here uses the project's formulas, so that a refutation does not depend o
 ``W(x, y) = beta m x (y^2 - 1)``.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+from numpy.polynomial.polynomial import polyder, polyint, polyval
 
-from cdfsg.theory.enclosure import enclosure, least
+from cdfsg.linalg import Array
 from cdfsg.theory.statement import Found, counterexample
 
 I = np.eye(2)  # noqa: E741
 BETA, START, OUTCOMES = Fraction("0.05"), Fraction("0.7"), [Fraction(m) for m in ("2.001", "-0.999", "-0.999")]
+Polynomial = Sequence[Fraction] | Array
+"""Coefficients of a polynomial, whose bounds are rational, without rounding."""
 PULL, ROOT_K = -4 * BETA * START**5 / 3, 100  # of `printed_rate_bound`; M_theta is each of OUTCOMES equally often
 
 
@@ -27,13 +31,9 @@ def huber_is_not_lipschitz() -> Found:
 
 @counterexample("f = x_2, M = diag(1, 0), p = 1, beta = 1e6")
 def singular_constraint_is_unbounded() -> Found:
-    beta = 1e6
-
-    def h(x: float, y: float) -> float:
-        C = x * x
-        return y * (3 - C) / 2 + beta / 6 * (C**3 - 3 * C)
-
-    return h(1, -1e9) < 100 * h(1, 0), {f"h(1, {y:g})": h(1, y) for y in (0, -1e6, -1e9)}
+    beta, y, C = 1e6, np.array([0, -1e6, -1e9]), 1  # x = 1
+    h = y * (3 - C) / 2 + beta / 6 * (C**3 - 3 * C)
+    return h[2] < 100 * h[0], {f"h(1, {end:g})": value for end, value in zip(y, h, strict=True)}
 
 
 @counterexample("two views of one feature, variances 1, covariance 1/2")
@@ -49,12 +49,9 @@ def classical_correlation_scale() -> Found:
 
 @counterexample("identity merit, rho = 1, beta = 0.1, x = y")
 def small_beta_is_unbounded() -> Found:
-    beta, rho = 0.1, 1.0  # two views of one feature: f = -2 rho x y, C = x^2 + y^2
-
-    def h(C: float) -> float:
-        return -rho * C * ((3 - C) / 2) ** 2 + beta / 6 * (C**3 - 3 * C)
-
-    return h(100) < 10 * h(10) < 100 * h(1), {f"h at C = {C:g}": h(C) for C in (1, 10, 100)}
+    beta, rho, lengths = 0.1, 1.0, np.array([1, 10, 100])  # two views of one feature: f = -2 rho x y, C = x^2 + y^2
+    h = -rho * lengths * ((3 - lengths) / 2) ** 2 + beta / 6 * (lengths**3 - 3 * lengths)
+    return h[2] < 10 * h[1] < 100 * h[0], {f"h at C = {C:g}": value for C, value in zip(lengths, h, strict=True)}
 
 
 @counterexample("M = diag(1, 4), x = (0.6, 0.4), T = (-1.6, 0.6)")
@@ -92,12 +89,9 @@ def approximate_stationarity() -> Found:
 @counterexample("f = 0, M = I, beta = 1, X = diag(1, 1/2), D = [[0, 1], [1, 0]]")
 def hessian_last_term() -> Found:
     X, D = np.diag([1, 0.5]), np.array([[0, 1], [1, 0]])
-
-    def h(t: float) -> float:
-        C = (X + t * D).T @ (X + t * D)
-        return float(np.trace(C @ C @ C - 3 * C)) / 6
-
-    curvature = (h(1e-3) - 2 * h(0) + h(-1e-3)) / 1e-6
+    along = (Z.T @ Z for Z in (X - 1e-3 * D, X, X + 1e-3 * D))
+    h = [np.trace(C @ C @ C - 3 * C) / 6 for C in along]
+    curvature = (h[2] - 2 * h[1] + h[0]) / 1e-6
     C, S = X.T @ X, (X.T @ D + D.T @ X) / 2
     printed = np.sum(D * (D @ (C @ C - I) + 4 * X @ S @ C))
     ours = np.sum(D * (D @ (C @ C - I) + 2 * X @ (S @ C + C @ S)))
@@ -265,6 +259,22 @@ def conditional_expectation() -> Found:
     return D.mean() != W.mean(), {"E D": D.mean(), "E W(X, Y)": W.mean()}
 
 
+def enclosure(p: Polynomial, low: Fraction, high: Fraction, pieces: int = 500) -> tuple[Fraction, Fraction]:
+    """Bounds of p on [low, high]: its values at the centres of the pieces, and half a piece times a bound of |p'|."""
+    half, reach = (high - low) / (2 * pieces), max(abs(low), abs(high))
+    steepest = polyval(reach, polyder([abs(a) for a in p]))
+    values = polyval(np.array([low + (2 * j + 1) * half for j in range(pieces)]), p)
+    return min(values) - steepest * half, max(values) + steepest * half
+
+
+def least(p: Polynomial, reach: Fraction) -> Fraction:
+    """A lower bound of p on the whole line; ValueError unless its leading term dominates beyond `reach`."""
+    *rest, top = (a * reach**k for k, a in enumerate(p))
+    if len(p) % 2 == 0 or top < sum(map(abs, rest)):
+        raise ValueError(f"the leading term does not dominate beyond {float(reach):.4g}; take more")
+    return min(enclosure(p, -reach, reach, 2000)[0], Fraction(0))
+
+
 @counterexample("f = c x, c = -4/3 beta 0.7^5, beta = 0.05, M_theta = 2.001 or (twice) -0.999, b = 1, "
                 "alpha = s1 = 2, x_0 = 0.7, K = 10,000")  # fmt: skip
 def printed_rate_bound() -> Found:
@@ -279,9 +289,9 @@ def printed_rate_bound() -> Found:
     stays = all(low <= x[0] and x[1] <= high for x in moves)  # x - 2 D stays in [low, high], so no path leaves it
     tau_d = max(abs(D) for m in OUTCOMES for D in enclosure(slope(m), low, high))
     squared = min(map(abs, enclosure(slope(M), low, high))) ** 2
-    h = [Fraction(0), *(a / k for k, a in enumerate(slope(M), start=1))]
-    L_h = max(map(abs, enclosure([k * a for k, a in enumerate(slope(M))][1:], -high, high)))
-    gap = sum(a * START**k for k, a in enumerate(h)) - least(h, Fraction(100))
+    h = polyint(slope(M))
+    L_h = max(map(abs, enclosure(polyder(slope(M)), -high, high)))
+    gap = polyval(START, h) - least(h, Fraction(100))
     tau_y = tau_x * tau_m * (tau_x + 2 * s1 * tau_d)
 
     def bound(m: Fraction, noise: Fraction, drift: int) -> Fraction:

@@ -8,7 +8,7 @@ from scipy.optimize import differential_evolution
 
 from cdfsg.solvers.cdfsg import CDFSGAda
 from cdfsg.theory import counterexamples, finite, rates
-from cdfsg.theory.enclosure import enclosure, least
+from cdfsg.theory.counterexamples import enclosure, least
 
 
 def test_enclosures_hold_the_values_of_random_polynomials_and_are_close_to_them():
