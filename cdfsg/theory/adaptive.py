@@ -28,7 +28,7 @@ PRESCRIBED: Any = SimpleNamespace(
 
 
 @statement("pr:xkdist", "Section 4.2, Proposition 4.9", assumes="V_0 >= (1 - eta2) B_0^2, every eta1 < 1",
-    known_by="proof", says="||X_{k+1} - X_k||^2 <= alpha_k^2 n p / ((1 - eta2) (1 - gamma)).",
+    says="||X_{k+1} - X_k||^2 <= alpha_k^2 n p / ((1 - eta2) (1 - gamma)).",
     printed="no condition on B_0 and V_0",
     corrected="V_0 >= (1 - eta2) B_0^2 entrywise, as for B_0 = 0; then "
               "alpha_k^2 n p / (1 - eta2) is a bound for every eta1 < 1",
@@ -41,7 +41,7 @@ def steps_are_bounded() -> Margins:
 
 
 @statement("pr:xkdist, proof", "Section 4.2, Proposition 4.9, proof", assumes="V_0 >= (1 - eta2) B_0^2",
-    known_by="proof", says="V_{k+1} >= (1 - eta2) sum gamma^(k-l) D_l^2 entrywise.",
+    says="V_{k+1} >= (1 - eta2) sum gamma^(k-l) D_l^2 entrywise.",
     printed="sum gamma^(k-l) D_l^2, for D and for V",
     corrected="sum eta2^(k-l) D_l^2; with gamma > eta2, which is eta1 > eta2, the induction is false",
     severity="wrong formula", counterexample=counterexamples.second_moment_recursion)
@@ -55,7 +55,7 @@ def second_moment() -> Margins:
 
 
 @statement("pro:bvbound", "Section 4.2, Proposition 4.10", assumes="||B_0|| <= tau_d, V_0 <= tau_d^2 entrywise",
-    known_by="proof", says="||B_k|| <= tau_d and V_k <= tau_d^2 entrywise, for instance with B_0 = X_0' M_theta0 X_0.",
+    says="||B_k|| <= tau_d and V_k <= tau_d^2 entrywise, for instance with B_0 = X_0' M_theta0 X_0.",
     printed="B_0 = X_0' M_theta0 X_0, and i <= m, j <= n",
     corrected="B_0 = 0 or another n-by-p matrix with ||B_0|| <= tau_d, V_0 <= tau_d^2 entrywise, "
               "i <= n, j <= p; the printed matrix is p by p",

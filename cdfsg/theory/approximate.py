@@ -20,7 +20,7 @@ from cdfsg.theory.stationary import Point, pool
 SMALL = 1 / 64  # of eta p^(1/2)
 
 
-@statement("approximate stationarity", "Section 3.4, everywhere", source=OURS, known_by="proof",
+@statement("approximate stationarity", "Section 3.4, everywhere", source=OURS,
     assumes=SMOOTH_ABOVE + ", eta = ||grad h|| / (beta s^(1/2)) <= 1/(64 p^(1/2))",
     says="Either ||L|| <= 2 kappa^(1/2) ||grad h|| and ||C - I|| <= 5/8 p^(1/2) eta, or sigma_min(C) is at most "
          "(beta~/(8 kappa beta) + 16/15 eta)^2 and a direction D has curvature at most -9/10 s beta ||D||^2.")

@@ -14,7 +14,7 @@ from cdfsg.theory.stationary import quadratic_minimiser
 
 
 @statement("eq:tx", "Section 2.1, equation (3)", assumes="M > 0, X feasible",
-    known_by="proof", says="The tangent space of the feasible set at X is {D: Psi(D'MX) = 0}.")
+    says="The tangent space of the feasible set at X is {D: Psi(D'MX) = 0}.")
 def tangent_space() -> Margins:
     """The derivative of C along D is ``2 Psi(D'MX)``, which is onto S^p, as ``D = XS`` shows."""
     for case, h, X, rng in points(feasible, instances(COUNT, 26)):
@@ -24,7 +24,7 @@ def tangent_space() -> Margins:
 
 
 @statement("eq:nx", "Section 2.1, equation (4)", assumes="M > 0, X feasible",
-    known_by="proof", says="Each D is the sum of its tangent and its normal part, which are orthogonal.",
+    says="Each D is the sum of its tangent and its normal part, which are orthogonal.",
     printed="{XS}, for the inner product tr(X'Y)",
     corrected="{XS} for the inner product tr(X'MY), and {MXS} for tr(X'Y); the proofs need the sum alone",
     severity="wrong formula", counterexample=counterexamples.normal_space)
@@ -37,9 +37,8 @@ def tangent_and_normal_space() -> Margins:
         yield equal(sym(T.T @ h.M @ X), 0, scale), equal(inner(T, h.M @ (X @ S)), 0, scale**2)
 
 
-@statement("def:ocso", "Section 2.2, Definition 2.1",
-    assumes="quadratic f, X a global minimiser",
-    says="A global minimiser meets the second-order condition of the definition.",
+@statement("def:ocso", "Section 2.2, Definition 2.1", assumes="quadratic f, X a global minimiser",
+    known_by="search", says="A global minimiser meets the second-order condition of the definition.",
     printed="<D, M^-1 hess f(X)[T] - T X' grad f(X)> >= 0",
     corrected="<T, hess f(X)[T] - M T X' grad f(X)> >= 0",
     severity="wrong formula", counterexample=counterexamples.second_order_condition)
@@ -54,7 +53,7 @@ def second_order_points() -> Margins:
 
 
 @statement("def:occd", "Section 2.2, Definition 2.2", assumes="f = 0, X feasible",
-    known_by="proof", says="A c-saddle point of h has a direction of curvature at most -c |D|^2.",
+    says="A c-saddle point of h has a direction of curvature at most -c |D|^2.",
     printed="there is a direction D",
     corrected="there is a direction D != 0; across the feasible set the barrier has none",
     severity="typo", counterexample=counterexamples.saddle_without_direction)
@@ -71,7 +70,7 @@ def saddle_points() -> Margins:
 
 
 @statement("eq:epfos", "Section 2.2, Definition 2.3", assumes=BLANKET,
-    known_by="proof", says="The measure of stationarity in (10) vanishes at stationary points of the problem.",
+    says="The measure of stationarity in (10) vanishes at stationary points of the problem.",
     printed="||f(X) - M X Psi(X' grad f(X))|| <= eps",
     corrected="||grad f(X) - M X Psi(X' grad f(X))|| <= eps",
     severity="typo", counterexample=counterexamples.approximate_stationarity)

@@ -1,16 +1,15 @@
 """Section 3.1: the derivatives of h, and the bounds on them."""
 # fmt: off (see statement.py)
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 from numpy.random import Generator
 
 from cdfsg.linalg import Array, eye_like, sym
-from cdfsg.merits import Huber
 from cdfsg.penalty import Penalty, dissolving_factor
-from cdfsg.problems import GCCA, Problem
+from cdfsg.problems import GCCA
 from cdfsg.theory import counterexamples
 
 from cdfsg.theory.instances import (  # isort: skip
@@ -21,10 +20,10 @@ from cdfsg.theory.statement import BLANKET, EVERY, SMOOTH, Margins, at_most, bes
 STEP = 2e-3  # of the difference quotient, of sixth order, relative to the direction
 
 
-def derivative(function: Callable[[float], Array | float], step: float = STEP) -> Array:
+def derivative(function: Callable[[float], Array | float]) -> Array:
     """Derivative at 0 by a central difference, exact for polynomials of degree six."""
-    at = {k: np.asarray(function(k * step)) for k in (-3, -2, -1, 1, 2, 3)}
-    return (45 * (at[1] - at[-1]) - 9 * (at[2] - at[-2]) + at[3] - at[-3]) / (60 * step)
+    at = {k: np.asarray(function(k * STEP)) for k in (-3, -2, -1, 1, 2, 3)}
+    return (45 * (at[1] - at[-1]) - 9 * (at[2] - at[-2]) + at[3] - at[-3]) / (60 * STEP)
 
 
 def along(function: Callable[[Array], Array | float], X: Array, D: Array) -> Array:
@@ -33,22 +32,16 @@ def along(function: Callable[[Array], Array | float], X: Array, D: Array) -> Arr
 
 
 def smooth_lines(seed: int) -> Iterator[tuple[Penalty, Array, Array]]:
-    """Points and directions along which f(A(X)) is smooth within the steps of `derivative`."""
+    """Points and directions along which f(A(X)) is smooth within the steps of `derivative`: no merit has a kink."""
     for _, h, X, rng in points(somewhere, any_instances(COUNT + 200, seed)):
-        D = somewhere(h.M, X.shape[1], rng)
-        if not crosses_kink(h.problem, [h.dissolve(X + k * STEP * D) for k in range(-3, 4)]):
-            yield h, X, D
-
-
-def crosses_kink(problem: Problem, points: Sequence[Array]) -> bool:
-    """Whether the Huber merit of two views has a kink between the points."""
-    if not (isinstance(problem, GCCA) and isinstance(problem.merit, Huber)):
-        return False
-    one, two = problem.slices
-    cross = problem.covariance[one, two]
-    t = np.array([np.sum(X[one] * (cross @ X[two]), axis=0) for X in points])
-    signs = np.sign(np.stack([t - problem.merit.mu, t + problem.merit.mu]))
-    return bool((signs != signs[:, :1]).any())
+        D, f = somewhere(h.M, X.shape[1], rng), h.problem
+        if isinstance(f, GCCA):
+            one, two = f.slices
+            moved = [h.dissolve(X + k * STEP * D) for k in range(-3, 4)]
+            t = np.stack([np.sum(Z[one] * (f.covariance[one, two] @ Z[two]), axis=0) for Z in moved])
+            if np.ptp(f.merit.curvature(t), axis=0).any():
+                continue
+        yield h, X, D
 
 
 @statement("Le_formulation_gradient_f", "Section 3.1, Lemma 3.1", assumes=EVERY,
@@ -77,7 +70,7 @@ def commuting(C: Array, rng: Generator) -> Array:
 
 
 @statement("eq:normgraf", "Section 3.1, equation (13)", assumes=BLANKET,
-    known_by="proof", says="||grad f(X)|| <= L_g ||X|| + L_0, with equality for linear f.")
+    says="||grad f(X)|| <= L_g ||X|| + L_0, with equality for linear f.")
 def growth_of_the_gradient() -> Margins:
     """``grad f`` moves by at most ``L_g ||X||`` from ``grad f(0)``."""
     for case, rng in instances(COUNT, 8):
@@ -86,7 +79,7 @@ def growth_of_the_gradient() -> Margins:
 
 
 @statement("le:normg", "Section 3.1, Lemma 3.3", assumes=BLANKET,
-    known_by="proof", says="||G(X)|| <= L_g (3/2 + sigma_max(C)/2) ||X|| + L_0, with equality for linear f.")
+    says="||G(X)|| <= L_g (3/2 + sigma_max(C)/2) ||X|| + L_0, with equality for linear f.")
 def growth_of_g() -> Margins:
     """By eq:normgraf at ``A(X) = X (3I - C)/2``."""
     for case, h, X, rng in points(somewhere, instances(COUNT, 9)):
@@ -95,8 +88,7 @@ def growth_of_g() -> Margins:
         yield case, at_most(norm(dissolved_gradient(h, X)), case.L_g * (1.5 + sigma / 2) * norm(X) + case.L_0)
 
 
-@statement("Le_formulation_hessian_h", "Section 3.1, Lemma 3.5, last term",
-    assumes=EVERY + ", Assumption 3.4",
+@statement("Le_formulation_hessian_h", "Section 3.1, Lemma 3.5, last term", assumes=EVERY + ", Assumption 3.4",
     known_by="algebra", says="(16) is the Hessian of the penalty function.",
     printed="4 beta M X Psi(X'MD) X'MX",
     corrected="2 beta M X (Psi(X'MD) X'MX + X'MX Psi(X'MD)); "
@@ -146,7 +138,7 @@ def dissolved_derivative(h: Penalty, X: Array, D: Array) -> Array:
 
 
 @statement("le:normj", "Section 3.1, Lemma 3.6", assumes=SMOOTH + ", X in Omega",
-    known_by="proof", says="||J_G(X)[D]|| <= (2 + kappa) L_g ||D||.")
+    says="||J_G(X)[D]|| <= (2 + kappa) L_g ||D||.")
 def bound_on_the_derivative_of_g() -> Margins:
     """``T(D) = DQ(C) - Z Psi(Z'D)`` with ``Z = M^(1/2) X`` is symmetric, of norm at most 3/2 where ``C <= I``.
 
@@ -163,7 +155,7 @@ def bound_on_the_derivative_of_g() -> Margins:
 
 
 @statement("eq:normlambda", "Section 3.2, equation (23), last two lines", assumes=BLANKET,
-    known_by="proof", says="sigma_max(X'G(X)) is at most the printed bound.",
+    says="sigma_max(X'G(X)) is at most the printed bound.",
     printed="a bound in sigma_max(X'MX), also used where it is below 1",
     corrected="the same bound at max(sigma_max(X'MX), 1)",
     severity="gap in proof", counterexample=counterexamples.inner_bound_inside)

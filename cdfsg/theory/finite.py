@@ -15,6 +15,7 @@ from cdfsg.linalg import Array, sym
 from cdfsg.penalty import Penalty
 from cdfsg.problems import Quadratic
 from cdfsg.solvers.cdfsg import CDFSG, TrackingState
+from cdfsg.theory.stationary import quadratic_lengths
 
 
 @dataclass(eq=False)
@@ -113,10 +114,11 @@ def least_penalty(toy: FinitePencil, beta: float, p: int) -> float:
     """The global minimum of h, ``h(X_*)``, for ``beta > -3/4 lam``; below, h is unbounded.
 
     By von Neumann's trace inequality h is a sum over eigenvalues c of ``X'MX``, each paired with one of
-    the pencil, lam: ``phi(c) = lam/8 c (3 - c)^2 + beta/6 (c^3 - 3c)``, which turns at 1 and `turning`.
+    the pencil, lam: ``phi(c) = lam/8 c (3 - c)^2 + beta/6 (c^3 - 3c)``, least at a `quadratic_lengths`.
     """
-    lam = eigh(toy.A, toy.M, eigvals_only=True)
-    turning = (9 * lam - 4 * beta) / (4 * beta + 3 * lam)
-    c = np.stack([np.zeros_like(lam), np.ones_like(lam), np.maximum(turning, 0)])
-    phi = lam / 8 * c * (3 - c) ** 2 + beta / 6 * (c**3 - 3 * c)
-    return float(np.sort(phi.min(axis=0))[:p].sum())
+    pencil = eigh(toy.A, toy.M, eigvals_only=True)
+    phi = [
+        min(lam / 8 * c * (3 - c) ** 2 + beta / 6 * (c**3 - 3 * c) for c in quadratic_lengths(lam, beta))
+        for lam in pencil
+    ]
+    return float(sum(sorted(phi)[:p]))

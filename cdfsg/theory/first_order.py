@@ -28,7 +28,7 @@ def infeasible() -> Iterator[Point]:
 
 
 @statement("pro:sigma_up", "Section 3.2, Proposition 3.7", assumes=ABOVE + ", X stationary",
-    known_by="proof", says="X lies in Omega: sigma_max(X'MX) <= 1.", rounding=ROUNDING)
+    says="X lies in Omega: sigma_max(X'MX) <= 1.", rounding=ROUNDING)
 def sigma_up() -> Margins:
     """Where ``Cv = sigma v``, sigma > 1, Q = vv' in Le_inner_nablah_XQ gives ``beta (sigma + 1) sigma = 3/2 v'X'Gv``.
 
@@ -49,7 +49,7 @@ def sigma_up() -> Margins:
 
 @statement("Prop_first_order_equivalence_feasible", "Section 3.2, Proposition 3.8",
     assumes=BLANKET + " or Huber merit, X feasible, every beta",
-    known_by="proof", says="Problem and penalty function share their feasible stationary points: grad h = L there.")
+    says="Problem and penalty function share their feasible stationary points: grad h = L there.")
 def feasible_points() -> Margins:
     """There ``C = I``, so that ``A(X) = X``, ``Q(C) = I`` and ``beta M X (C^2 - I) = 0``."""
     for case, h, X, _ in points(feasible, instances(COUNT, 21, betas=(1e-6, 1e-3, 1.0, 1e3))):
@@ -62,8 +62,7 @@ def feasible_points() -> Margins:
 
 
 @statement("The_first_order_equivalence_feasible", "Section 3.2, Theorem 3.9",
-    assumes=ABOVE + ", X stationary and infeasible",
-    known_by="proof", says="sigma_min(X'MX) <= beta~/(4 beta).")
+    assumes=ABOVE + ", X stationary and infeasible", says="sigma_min(X'MX) <= beta~/(4 beta).")
 def feasible_or_far() -> Margins:
     """Q = vv' in Le_inner_nablah_XQ, where ``Cv = sigma v`` and 0 < sigma < 1: ``beta sigma (1 + sigma) = 3/2 v'X'Gv``.
 
@@ -79,7 +78,7 @@ def feasible_or_far() -> Margins:
 
 
 @statement("pro:saddle", "Section 3.2, Proposition 3.10", assumes=INFEASIBLE,
-    known_by="proof", says="X is a strict saddle point with c = s beta / 4.", rounding=ROUNDING)
+    says="X is a strict saddle point with c = s beta / 4.", rounding=ROUNDING)
 def strict_saddles() -> Margins:
     """Let v be a unit eigenvector of C for its least sigma < 1, and u the left singular vector of ``M^(1/2) X`` for it.
 
@@ -136,7 +135,7 @@ def strict_saddles_proof() -> Margins:
 
 @statement("quadratic proposition", "Section 3.2, Proposition 3.11",
     assumes="f = tr(X'AX)/2, beta >= beta~, X stationary",
-    known_by="proof", says="The eigenvalues of X'MX are 0 or 1.", rounding=ROUNDING)
+    says="The eigenvalues of X'MX are 0 or 1.", rounding=ROUNDING)
 def quadratics() -> Margins:
     """For sigma other than 0 and 1: ``beta (1 + sigma) = (9/4 - 3/4 sigma) u'Au``, where ``sigma^(1/2) u = Xv``.
 
@@ -166,7 +165,7 @@ def sharp_beta_of_quadratics(values: Array) -> float:
 
 
 @statement("thm:refir", "Section 3.2, Theorem 3.12", assumes=STATIONARY,
-    known_by="proof", says="X is feasible, hence stationary for the problem, or a strict saddle point.")
+    says="X is feasible, hence stationary for the problem, or a strict saddle point.")
 def feasible_or_saddle() -> Margins:
     """Prop_first_order_equivalence_feasible and pro:saddle."""
     yield pool()

@@ -19,7 +19,7 @@ from cdfsg.theory.tracker import tracked
 
 
 @statement("as:s", "Section 3.1, Assumption 3.4", assumes="f as in the checks: quadratic, linear, with sines, CCA",
-    says="hess f exists everywhere.")
+    known_by="search", says="hess f exists everywhere.")
 def twice_differentiable() -> Margins:
     for case, h, X, rng in points(somewhere, instances(COUNT, 17, kinds=LIPSCHITZ)):
         D, f = rng.standard_normal(X.shape), h.problem
@@ -40,7 +40,7 @@ def huber_is_twice_differentiable() -> Margins:
 
 
 @statement("as:algo (2)", "Section 4.1, Assumption 4.1 (2)", assumes="GCCA, minibatches of finitely many samples",
-    known_by="proof", says="||M_theta|| <= tau_m almost surely.")
+    says="||M_theta|| <= tau_m almost surely.")
 def samples_are_bounded() -> Margins:
     """A mean is no longer than its longest term; features without a bound, as Gaussian ones, have no tau_m."""
     for _, rng in draws(1000, 19):
@@ -49,7 +49,7 @@ def samples_are_bounded() -> Margins:
         yield at_most(norm(M), max(map(norm, single)))
 
 
-@statement("as:algo (3)", "Section 4.1, Assumption 4.1 (3)", known_by="proof",
+@statement("as:algo (3)", "Section 4.1, Assumption 4.1 (3)",
     assumes="f = 0, n = p = 1, M_theta = b = 1, alpha beta <= 1/2, x_0^4 <= 1 + 2/(alpha beta)",
     says="The iterates are bounded.",
     printed="an assumption on the iterates for every start and step size",
@@ -67,7 +67,7 @@ def iterates_are_bounded() -> Margins:
         yield at_most(np.max(path, axis=0), limit)
 
 
-@statement("as:algo (4)", "Section 4.1, Assumption 4.1 (4)", known_by="proof",
+@statement("as:algo (4)", "Section 4.1, Assumption 4.1 (4)",
     assumes="(2), (3), grad f_xi bounded on balls, 0 < b <= b_k <= 1", says="||D_k|| <= tau_d almost surely.")
 def directions_are_bounded() -> Margins:
     """``||Y_{k+1}|| <= (1 - b_k) ||Y_k|| + b_k tau_x^2 tau_m + 4 tau_x^2 tau_m``, and ``D_k = W(X_k, Y_k)``."""
@@ -82,7 +82,7 @@ def directions_are_bounded() -> Margins:
 
 
 @statement("as:algo (5)", "Section 4.1, Assumption 4.1 (5)", assumes="alpha_k = s1 b_k, as in both theorems",
-    known_by="proof", says="a = sup alpha_k / b_k is finite.")
+    says="a = sup alpha_k / b_k is finite.")
 def ratio_of_steps() -> Margins:
     """It is s1.  The remark's great flexibility ends at ``s1 <= 2`` and ``b_k <= 1``, which the theorems need."""
     rng, one = default_rng(24), np.ones((1000, 1, 1))
@@ -93,7 +93,7 @@ def ratio_of_steps() -> Margins:
 
 
 @statement("as:algoadam (1)", "Section 4.2, Assumption 4.7 (1)", assumes="quadratic f_xi, finitely many outcomes",
-    known_by="proof", says="grad f_xi is bounded for ||X|| <= tau_x (tau_y + 3)/2, where W evaluates it.")
+    says="grad f_xi is bounded for ||X|| <= tau_x (tau_y + 3)/2, where W evaluates it.")
 def gradients_are_bounded() -> Margins:
     """``||X (3I - Y)/2|| <= ||X|| (3 + ||Y||)/2``, and ``||A_xi X|| <= ||A_xi|| ||X||``."""
     for number, rng in draws(1000, 25):

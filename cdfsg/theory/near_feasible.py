@@ -62,7 +62,7 @@ def inner_product() -> Margins:
 
 
 @statement("eq:feabound", "Section 3.4, Proposition 3.15", assumes=NEAR,
-    known_by="proof", says="||grad h|| >= ||grad g|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 2.")
+    says="||grad h|| >= ||grad g|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 2.")
 def violation_is_bounded() -> Margins:
     """eq:sta1 and eq:sta2 with step (ii) corrected: ``14/5 beta - 13/2 sigma_max(X'G) >= beta``."""
     for case, _, X, _ in near(42):
@@ -70,7 +70,7 @@ def violation_is_bounded() -> Margins:
 
 
 @statement("eq:feabound, proof (ii)", "Section 3.4, Proposition 3.15, proof, step (ii)", assumes=NEAR,
-    known_by="proof", says="Step (ii) holds with the constants 14/5 and 7/2.",
+    says="Step (ii) holds with the constants 14/5 and 7/2.",
     printed="14/5 beta - 7/2 sigma_max(X'G(X))",
     corrected="14/5 beta - 13/2 sigma_max(X'G(X))",
     severity="wrong constant", counterexample=counterexamples.neighbourhood_step)
@@ -97,7 +97,7 @@ def sandwich_proof() -> Margins:
 
 
 @statement("th:star_bx, proof (iii)", "Section 3.4, Theorem 3.16, proof, step (iii)", assumes=NEAR,
-    known_by="proof", says="||grad g - L|| is at most the printed bound.",
+    says="||grad g - L|| is at most the printed bound.",
     printed="kappa (3 (p+1) L_g + s^(1/2) L_0) / (2 s^(1/2))",
     corrected="the same times ||X'MX - I||",
     severity="typo", counterexample=counterexamples.lost_violation)
@@ -113,7 +113,7 @@ def sandwich_step() -> Margins:
 
 
 @statement("th:star_bx", "Section 3.4, Theorem 3.16", assumes=NEAR,
-    known_by="proof", says="||L|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 4 <= ||grad h|| "
+    says="||L|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 4 <= ||grad h|| "
          "<= ||L|| + 7 beta sigma_max(M)^(1/2) ||C - I||.")
 def sandwich() -> Margins:
     """By step (iii), and eq:feabound or ``||MX (C^2 - I)|| <= (7/6)^(1/2) 13/6 sigma_max(M)^(1/2) ||C - I||``."""
@@ -123,7 +123,6 @@ def sandwich() -> Margins:
 
 
 @statement("corollary of th:star_bx", "Section 3.4, Corollary 3.17", assumes=NEAR,
-    known_by="proof",
     says="Problem and penalty function share approximate stationary points, with the printed constants.")
 def shared_approximate_points() -> Margins:
     """th:star_bx, each term alone."""

@@ -84,14 +84,14 @@ def run_of_counterexample(K: int, lanes: int = 32) -> Array:
 
 
 @statement("theorem on Algorithm 1, rate", "Section 4.1, Theorem 4.6, rate", assumes=FIRST + STEPS,
-    says="The mean of E||grad h(X_k)||^2 is O(1/sqrt(K)).")
+    known_by="search", says="The mean of E||grad h(X_k)||^2 is O(1/sqrt(K)).")
 def rate_of_algorithm_1() -> Margins:
     yield from slope_margins(CDFSG(RATE_BETA), CDFSG(2.0), 0.3)
 
 
 @statement("theorem on Algorithm 2", "Section 4.2, Theorem 4.11, J_0",
     assumes=SECOND + STEPS + ", s2 <= s1 sqrt(K), V_0 = (1 - eta2) B_0^2",
-    says="The mean of E||grad h(X_k)||^2 over 0 < k <= K is at most the printed bound.",
+    known_by="search", says="The mean of E||grad h(X_k)||^2 over 0 < k <= K is at most the printed bound.",
     printed="J_0 = h(X_0) - h(X_*) + c ||C(X_0) - Y_0||^2",
     corrected="J_0 as in (49), with the momentum term "
               "-c_0 <grad h(X_0), (eps + V_0)^(-1/2) B_0>, zero for B_0 = 0",
@@ -109,8 +109,7 @@ def bound_of_algorithm_2() -> Margins:
         runs.append((CDFSGAda(setting.beta, eta1, eta2, 10.0 ** rng.uniform(-8, 0)), toy, X0, setting, B0))
     for toy, X0, setting, rng in long_settings(17):  # a large epsilon makes it almost Algorithm 1
         epsilon = 10.0 ** rng.uniform(0, 2) * norm(toy.gradient_of_h(X0[None], setting.beta)).item() ** 2
-        b, s2 = setting.alpha / setting.s1, setting.s2 * epsilon**0.5
-        setting = replace(setting, s1=min(2.0, setting.alpha * epsilon**0.5 / b), s2=s2)
+        setting = replace(setting, s1=min(2.0, setting.s1 * epsilon**0.5), s2=setting.s2 * epsilon**0.5)
         runs.append((CDFSGAda(setting.beta, 0.0, 1e-3, epsilon), toy, X0, setting, 0 * X0))
     for solver, toy, X0, setting, B0 in runs:
         squares, constants = enumerate_paths(solver, toy, X0, setting, B0)
@@ -118,12 +117,13 @@ def bound_of_algorithm_2() -> Margins:
 
 
 @statement("theorem on Algorithm 2, rate", "Section 4.2, Theorem 4.11, rate", assumes=SECOND + STEPS,
-    says="The mean of E||grad h(X_k)||^2 is O(1/sqrt(K)).")
+    known_by="search", says="The mean of E||grad h(X_k)||^2 is O(1/sqrt(K)).")
 def rate_of_algorithm_2() -> Margins:
     yield from slope_margins(CDFSGAda(RATE_BETA), CDFSGAda(2.0, 0.9, 0.9, 0.1), 0.1)
 
 
 @statement("remark on as:algoadam", "Section 4.2, Remark 4.8", assumes="quadratic f_xi, finitely many outcomes",
+    known_by="search",
     says="The conditions of Assumption 4.7 are weaker than bounded gradients and a global Lipschitz constant.")
 def weaker_assumptions() -> Margins:
     """A global constant is one on a ball; here there is one on each ball and none for all."""
@@ -140,7 +140,6 @@ def weaker_assumptions() -> Margins:
 @statement("saddles absorb", "Section 4", source=OURS,
     assumes="f_xi = tr(X'A_xi X)/2, X_0 v = 0, Y_0 = C_theta(X_0), D_0 = B_0 = 0; "
             "Algorithm 2: v a unit vector, so that a column is zero",
-    known_by="proof",
     says="X_k v = 0 almost surely for every k, so that no X_k is near the feasible set.")
 def saddles_absorb() -> Margins:
     """If ``X v = 0`` and ``Y v = 0`` then ``G v = 3/2 A_xi X v = 0`` and ``W v = 3/2 G v + M_theta X T v = 0``.
@@ -288,13 +287,6 @@ S1, S2 = 2.0, {"CDFSG": 0.7, "CDFSG-Ada": 0.1}
 DENSE, STRIDE = 512, 16  # gradients at every k up to DENSE, in the transient, then at every STRIDE-th
 
 
-def rate_problem() -> FinitePencil:
-    """A concave f on 5-by-2 matrices; 16 outcomes, M_theta is ``(I + noise)'(I + noise)``."""
-    U, V = np.eye(5) + 0.2 * default_rng(21).standard_normal((2, 16, 5, 5))
-    U *= np.geomspace(1, 0.3, 5)
-    return FinitePencil(-U.mT @ U, V.mT @ V)
-
-
 def mean_squared_gradients(solver: CDFSG, toy: FinitePencil, X0: Array, s1: float, s2: float, K: int,
                            rng: Generator) -> Array:
     """``1/K sum_{k=1}^K ||grad h(X_k)||^2`` of lanes with draws of their own."""
@@ -319,16 +311,21 @@ def random_path(solver: CDFSG, toy: FinitePencil, X0: Array, s1: float, s2: floa
 
 
 def rate(solver: CDFSG) -> tuple[Array, float, float]:
-    """Mean squared gradients (horizons, lanes), and `slope_and_width`."""
-    means = np.empty((len(HORIZONS), LANES))
-    for number, K in enumerate(HORIZONS):
+    """Mean squared gradients (horizons, lanes), and `slope_and_width`.
+
+    A concave f on 5-by-2 matrices has 16 outcomes, as M_theta, which is ``(I + noise)'(I + noise)``.
+    """
+    U, V = np.eye(5) + 0.2 * default_rng(21).standard_normal((2, 16, 5, 5))
+    U *= np.geomspace(1, 0.3, 5)
+    toy, means = FinitePencil(-U.mT @ U, V.mT @ V), []
+    for K in HORIZONS:
         rng = default_rng([0, K])
         X0 = np.linalg.qr(rng.standard_normal((LANES, 5, 2)))[0] / 2
-        means[number] = mean_squared_gradients(solver, rate_problem(), X0, S1, S2[solver.name] / K**0.5, K, rng)
-    return means, *slope_and_width(HORIZONS, means)
+        means.append(mean_squared_gradients(solver, toy, X0, S1, S2[solver.name] / K**0.5, K, rng))
+    return np.array(means), *slope_and_width(HORIZONS, means)
 
 
-def slope_and_width(horizons: Sequence[int], means: Array) -> tuple[float, float]:
+def slope_and_width(horizons: Sequence[int], means: Any) -> tuple[float, float]:
     """Mean and 1.96 standard errors of the slopes of the columns of means (horizons, runs)."""
     slopes = np.polyfit(np.log(horizons), np.log(means), 1)[0]
     return float(slopes.mean()), float(1.96 * slopes.std(ddof=1) / len(slopes) ** 0.5)

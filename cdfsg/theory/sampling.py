@@ -48,7 +48,7 @@ def direction() -> Margins:
 
 
 @statement("as:algo (1)", "Section 4.1, Assumption 4.1 (1)", assumes="GCCA with g(t) = t, xi and theta independent",
-    known_by="proof", says="E W_{xi,theta}(X, Y) = W(X, Y).")
+    says="E W_{xi,theta}(X, Y) = W(X, Y).")
 def independent_samples() -> Margins:
     """W is a sum of products of a factor of xi and one of theta."""
     for Z, sizes, X, Y in _samples():

@@ -44,7 +44,7 @@ def random_directions(seed: int) -> Iterator[tuple[Point, Array, Array, Array]]:
 
 
 @statement("le:sop_slep, eq:tn", "Section 3.3, Lemma 3.13, equation (28)",
-    assumes=SMOOTH + ", X stationary and feasible, every beta", known_by="proof",
+    assumes=SMOOTH + ", X stationary and feasible, every beta",
     says="The Hessian does not mix tangent and normal directions: <N, hess h[T]> = 0.", rounding=ROUNDING)
 def mixed_curvature() -> Margins:
     """``<XS, hess h[T]> = -tr(S X'MT Lambda) - tr(S T' grad f)``, where ``X'MT = -T'MX`` and ``MX Lambda = grad f``."""
@@ -57,7 +57,7 @@ def mixed_curvature() -> Margins:
 
 
 @statement("le:sop_slep, eq:nn", "Section 3.3, Lemma 3.13, equation (29)", assumes=FEASIBLE,
-    known_by="proof", says="The Hessian is positive on normal directions N = XS != 0: "
+    says="The Hessian is positive on normal directions N = XS != 0: "
          "<N, hess h[N]> = 4 beta |S|^2 - 3 tr(S^2 X' grad f).",
     rounding=ROUNDING)
 def normal_curvature() -> Margins:
@@ -73,7 +73,7 @@ def normal_curvature() -> Margins:
 
 
 @statement("le:sop_slep, proof (i)", "Section 3.3, Lemma 3.13, proof, step (i)", assumes=FEASIBLE,
-    known_by="proof", says="The curvature along normal directions is at least the printed bound.",
+    says="The curvature along normal directions is at least the printed bound.",
     printed="4 beta - (2 p L_g + L_0 s^(1/2)) / s",
     corrected="4 beta - 3 (2 p L_g + L_0 s^(1/2)) / s",
     severity="wrong constant", counterexample=counterexamples.normal_curvature_step, rounding=ROUNDING)
@@ -87,7 +87,6 @@ def curvature_bound() -> Margins:
 
 
 @statement("th:sopr_b1", "Section 3.3, Theorem 3.14", assumes=STATIONARY,
-    known_by="proof",
     says="Problem and penalty function share their second-order stationary points, and no infeasible point is one.",
     corrected="they share them with the corrected Definition 2.1, and no infeasible point is one",
     counterexample=counterexamples.second_order_condition, rounding=ROUNDING)

@@ -198,7 +198,7 @@ class Statement(Erratum):
     says: str  # what the paper says; `corrected`, if any, is tested in its place
     assumes: str = ABOVE
     source: str = PRINTED  # or OURS
-    known_by: str = "search"  # of KNOWN_BY
+    known_by: str = "proof"  # of KNOWN_BY
     rounding: float = 1e-9  # by how much a margin may fall short
 
     def __call__(self) -> Check:

@@ -2,7 +2,7 @@
 # fmt: off (see statement.py)
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import accumulate, product
 
 import numpy as np
 from numpy.random import Generator, default_rng
@@ -19,22 +19,30 @@ PRINTED, INDEFINITE, SEMIDEFINITE = 4, 8, 2
 
 
 @statement("pro:boundy", "Section 4.1, Proposition 4.4", assumes="||Y_0|| <= tau_y, 0 <= b_k <= 1",
-    known_by="proof", says="||Y_k|| <= tau_y.",
+    says="||Y_k|| <= tau_y.",
     printed="no condition on b_k; the proof uses ||(1 - b_k) Y_k|| <= (1 - b_k) ||Y_k||",
     corrected="0 <= b_k <= 1; the step sizes b = s2/s1 of Section 5 go up to 4, where the tracker diverges",
     severity="outside the assumptions", counterexample=counterexamples.tracking_above_one)
 def tracker_is_bounded() -> Margins:
     """``||Y_{k+1}|| <= (1 - b) ||Y_k|| + b tau_x^2 tau_m + 2 alpha tau_x tau_m tau_d``, and ``alpha <= a b``."""
-    sizes = [(1, 1), (2, 1), (3, 3), (5, 2), (8, 4)]
+    sizes, steps, lanes = [(1, 1), (2, 1), (3, 3), (5, 2), (8, 4)], 25, 120
     for (seed, (n, p)), worst in product(enumerate(sizes), (False, True)):
-        X, M, b, a = _path(default_rng(seed), n, p, worst)
+        rng = default_rng(seed)
+        b = rng.choice([0.0, 1.0, 0.5], (steps, lanes)) if worst else rng.uniform(0, 1, (steps, lanes))
+        a = 10.0 ** rng.uniform(-4, 1, lanes)
+        D = rng.standard_normal((steps, n, lanes, p)).swapaxes(1, 2)
+        X0 = rng.standard_normal((n, lanes, p)).swapaxes(0, 1) * 10.0 ** rng.uniform(-2, 1, (lanes, 1, 1))
+        D = np.broadcast_to(X0, D.shape) if worst else D  # at worst X grows straight
+        moves = (a * b / norm(D))[..., None, None] * D
+        X = X0 + np.concatenate([0 * X0[None], moves.cumsum(axis=0)])
+        M = _matrices(rng, (steps + 1) * lanes, n, semidefinite=worst).reshape(steps + 1, lanes, n, n)
         tau_x, tau_m = norm(X).max(axis=0), norm(M).max(axis=0)
         largest = np.max([norm(Y) for Y in tracked(X, M, b)], axis=0)
         yield f"n = {n}, p = {p}", at_most(largest, tau_x * tau_m * (tau_x + 2 * a))  # directions have norm 1
 
 
 @statement("remark on v_m", "Section 4.1, Remark 4.3", assumes="M_theta bounded",
-    known_by="proof", says="E||M_theta - M||^2 <= 2 (tau_m^2 + ||M||^2).")
+    says="E||M_theta - M||^2 <= 2 (tau_m^2 + ||M||^2).")
 def variance_of_samples() -> Margins:
     """``E||M_theta - M||^2 = E||M_theta||^2 - ||M||^2``."""
     yield "Even tau_m^2 - ||M||^2 serves"
@@ -47,7 +55,7 @@ def variance_of_samples() -> Margins:
 
 
 @statement("pr:yktrack", "Section 4.1, Proposition 4.5", assumes="M_theta symmetric, every b_k",
-    known_by="proof", says="E||C(X_{k+1}) - Y_{k+1}||^2 <= (1-b_k)^2 ||C(X_k) - Y_k||^2 + 2 b_k^2 tau_x^4 v_m^2 "
+    says="E||C(X_{k+1}) - Y_{k+1}||^2 <= (1-b_k)^2 ||C(X_k) - Y_k||^2 + 2 b_k^2 tau_x^4 v_m^2 "
          "+ 4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2.",
     printed="4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2",
     corrected="8 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2, which is sharp; 2 if every M_theta is positive "
@@ -160,23 +168,7 @@ def conditional_bias(toy: FinitePencil, X: Array, b: float, beta: float = 1.0) -
 
 def tracking_error(b: float, steps: int) -> Array:
     """``E||Y_k - C||^2`` relative to that of a minibatch, where X stands still, for k = 0, ..., steps."""
-    errors = [1.0]
-    for _ in range(steps):
-        errors.append((1 - b) ** 2 * errors[-1] + b**2)
-    return np.array(errors)
-
-
-def _path(rng: Generator, n: int, p: int, worst: bool, lanes: int = 120, steps: int = 25) -> tuple[Array, ...]:
-    """Iterates with directions of norm 1, b in [0, 1] and ``alpha <= a b``; at worst X grows straight."""
-    b = rng.choice([0.0, 1.0, 0.5], (steps, lanes)) if worst else rng.uniform(0, 1, (steps, lanes))
-    a = 10.0 ** rng.uniform(-4, 1, lanes)
-    D = rng.standard_normal((steps, n, lanes, p)).swapaxes(1, 2)
-    X = [rng.standard_normal((n, lanes, p)).swapaxes(0, 1) * 10.0 ** rng.uniform(-2, 1, (lanes, 1, 1))]
-    for k in range(steps):
-        d = X[0] if worst else D[k]
-        X.append(X[-1] + (a * b[k] / norm(d))[:, None, None] * d)
-    M = _matrices(rng, (steps + 1) * lanes, n, semidefinite=worst).reshape(steps + 1, lanes, n, n)
-    return np.stack(X), M, b, a
+    return np.array([*accumulate(range(steps), lambda error, _: (1 - b) ** 2 * error + b**2, initial=1.0)])
 
 
 def _matrices(rng: Generator, count: int, n: int, semidefinite: bool) -> Array:

@@ -178,8 +178,8 @@ def test_a_verdict_that_changed_and_what_is_missing_on_either_side_is_said_in_wo
     found = statements.differences([Check("a", FALSE, 1, 0.0), Check("b", HOLDS, 1, 0.0)], recorded(a=HOLDS, c=HOLDS))
     assert found == [
         "a is recorded as 'holds' but found to be 'false'",
-        "b has no row in data/paper/statements.csv; write it with: python -m cdfsg theory --write",
-        "c is recorded but no check reports it",
+        "b is recorded as 'nothing' but found to be 'holds'",
+        "c is recorded as 'holds' but found to be 'nothing'",
     ]
 
 
