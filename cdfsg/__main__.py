@@ -174,7 +174,7 @@ def _status(arguments: argparse.Namespace) -> None:
                 done = sum(read_if_intact(RUNS / f"{key_of(job)}.csv") is not None for job in jobs)
                 planned = experiment.jobs(plan(experiment, runs)) if len(runs) else []
                 wanted = {key_of(job) for job in planned}
-        except download.NotHereError as error:
+        except DownloadError as error:
             print(f"  published records: {len(runs)}; whether of these data: {error}")
             continue
         print(f"  {done} of {len(jobs)} jobs with given settings are done in {RUNS}")

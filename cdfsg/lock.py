@@ -25,15 +25,16 @@ def lock(path: Path, command: str) -> Iterator[None]:
     except OSError as error:
         raise explain(error, path) from error
     try:
-        locked = try_lock(handle)
-        os.lseek(handle, 0, os.SEEK_SET)
-        if locked is False:
-            holder = os.read(handle, 1000).decode("utf-8", errors="replace").strip() or "another command"
+        try:
+            acquire(handle)
+        except (BlockingIOError, PermissionError) as error:  # Windows has the second
+            holder = path.read_text("utf-8", errors="replace").strip() or "another command"
             writes = f"and {command} would write the same files"
-            raise Busy(f"{holder} is at work in this checkout, {writes}; wait until it is done, or stop it")
-        if locked is None:
+            raise Busy(f"{holder} is at work in this checkout, {writes}; wait until it is done, or stop it") from error
+        except OSError:  # a disk of another machine
             say(f"{path} cannot be locked on this file system; make sure that no other command is at work here")
         since = time.strftime("%Y-%m-%d %H:%M:%S")
+        os.lseek(handle, 0, os.SEEK_SET)
         os.ftruncate(handle, 0)
         os.write(handle, f"{command} (process {os.getpid()} on {platform.node()}, since {since})".encode())
         yield
@@ -41,20 +42,14 @@ def lock(path: Path, command: str) -> Iterator[None]:
         os.close(handle)
 
 
-def try_lock(handle: int) -> bool | None:
-    """Lock an open file until the process ends: False if another process has it, None where there are no locks."""
+def acquire(handle: int) -> None:
+    """Lock an open file until it is closed, at the latest by the end of the process."""
     try:
-        try:
-            import fcntl
+        import fcntl
 
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            import msvcrt  # on Windows
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        import msvcrt  # on Windows
 
-            os.lseek(handle, _LOCKED, os.SEEK_SET)
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    except (BlockingIOError, PermissionError):  # Windows has the second
-        return False
-    except OSError:  # a disk of another machine
-        return None
-    return True
+        os.lseek(handle, _LOCKED, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]

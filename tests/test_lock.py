@@ -1,3 +1,5 @@
+from unittest import mock
+
 import pytest
 
 from cdfsg import lock as module
@@ -14,7 +16,7 @@ def test_a_command_that_ends_or_fails_lets_the_next_one_in(tmp_path):
 
 
 def test_where_there_are_no_locks_this_is_said_and_the_command_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(module, "try_lock", lambda handle: None)
+    monkeypatch.setattr(module, "acquire", mock.Mock(side_effect=OSError("no locks available")))
     with lock(tmp_path / "lock", "cdfsg run"):
         pass
     assert "cannot be locked on this file system" in capsys.readouterr().err

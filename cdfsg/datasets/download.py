@@ -29,10 +29,6 @@ class DownloadError(RuntimeError):
     """A file could not be fetched; the message has each attempt, and in its last line the remedy."""
 
 
-class NotHereError(RuntimeError):
-    """A file is not in the folder, and nothing may be fetched or made (see `offline`)."""
-
-
 @dataclass(frozen=True)
 class Source:
     """One way to get a file: its description, and a function that returns the bytes or raises."""
@@ -46,7 +42,7 @@ _is_offline = False
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Let `obtain` raise `NotHereError` where it would fetch or make a file."""
+    """Let `obtain` raise `DownloadError` where it would fetch or make a file."""
     global _is_offline
     _is_offline = True
     try:
@@ -80,7 +76,7 @@ def obtain(name: str, checksum: str, sources: Sequence[Source], *remedies: str) 
         except ValueError as error:
             say(f"{path} is damaged{' and will be fetched anew' * (not _is_offline)}: {error}")
     if _is_offline:
-        raise NotHereError(f"{path} is not here; get it by make data")
+        raise DownloadError(f"{path} is not here; get it by make data")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent, age=3600)  # other processes may fetch the same

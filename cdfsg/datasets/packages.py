@@ -96,19 +96,16 @@ def arrays(pickled: bytes) -> Any:
 
 def pip_settings() -> dict[str, str]:
     """The settings of pip for a download, from its files and the environment; without pip from the latter."""
-    sections: dict[str, dict[str, str]] = {"global": {}, "download": {}, ":env:": {}}
     command = [sys.executable, "-P", "-m", "pip", "config", "list"]  # -P: not by a pip.py of the current folder
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PIP_TIMEOUT, check=False)
     if done.returncode:
         variables = [(name, value) for name, value in os.environ.items() if name.startswith("PIP_")]
-        sections[":env:"] = {name[4:].lower().replace("_", "-"): value for name, value in variables}
-    for line in done.stdout.splitlines():
-        key, _, value = line.partition("=")
-        section, _, name = key.rpartition(".")
-        if section in sections:
-            sections[section][name] = str(ast.literal_eval(value))
-    ranked = sections["global"] | sections["download"] | sections[":env:"]
-    return {name: value for name, value in ranked.items() if value}
+        settings = {name[4:].lower().replace("_", "-"): value for name, value in variables}
+    else:
+        found = re.findall(r"^(:env:|download|global)\.(.+?)=(.*)", done.stdout, re.MULTILINE)
+        ranked = sorted(found, reverse=True)  # the environment last
+        settings = {name: str(ast.literal_eval(value)) for _, name, value in ranked}
+    return {name: value for name, value in settings.items() if value}
 
 
 def _places(settings: dict[str, str]) -> list[tuple[str, str]]:

@@ -61,8 +61,23 @@ def make_views(
     >>> canonical_correlations(views.covariance, views.sizes)[:2].round(6)
     array([0.9, 0.5])
     """
-    _check(n_samples, sizes, correlations, seed, exact, condition, offset)
-    sizes, rho = tuple(sizes), np.asarray(correlations, dtype=np.float64)
+    require_whole("n_samples", n_samples, 2)
+    require_whole("seed", seed, 0)
+    require_not_negative(offset=offset)
+    if not np.iterable(sizes) or len(sizes) < 2 or not all(is_whole(size, 1) for size in sizes):
+        raise ValueError(f"sizes={sizes!r}: expected two or more positive whole view widths")
+    rho = np.asarray(correlations)
+    numbers = rho.ndim == 1 and (not rho.size or rho.dtype.kind in "iuf")
+    if not numbers or len(rho) > min(sizes) or not ((rho >= 0) & (rho <= 1)).all():
+        expected = f"at most {min(sizes)} numbers in [0, 1], one per column of the smallest view"
+        raise ValueError(f"correlations={rho.tolist()}: expected {expected}")
+    if not isinstance(exact, bool | np.bool_):
+        raise ValueError(f"exact={exact!r}: expected True or False")
+    if exact and n_samples <= (needed := len(rho) + sum(sizes)):
+        raise ValueError(f"n_samples={n_samples}: expected more than {needed} rows for an exact sample, or exact=False")
+    if not (is_real(condition) and 1 <= condition < np.inf):
+        raise ValueError(f"condition={condition!r}: expected a finite number of at least 1")
+    sizes, rho = tuple(sizes), rho.astype(np.float64)
     rng = np.random.default_rng(seed)
     latent = rng.standard_normal((n_samples, len(rho) + sum(sizes)))
     if exact:  # centred, the covariance (over N) the identity
@@ -89,25 +104,3 @@ def load_synthetic() -> Views:
 def _mixing(size: int, condition: float, rng: np.random.Generator) -> np.ndarray:
     left, right = (np.linalg.qr(rng.standard_normal((size, size)))[0] for _ in range(2))
     return (left * np.geomspace(1, 1 / condition, size)) @ right
-
-
-def _check(
-    n_samples: int, sizes: Sequence[int], correlations: Sequence[float], seed: int, exact: bool, condition: float,
-    offset: float,
-) -> None:  # fmt: skip
-    require_whole("n_samples", n_samples, 2)
-    require_whole("seed", seed, 0)
-    require_not_negative(offset=offset)
-    if not np.iterable(sizes) or len(sizes) < 2 or not all(is_whole(size, 1) for size in sizes):
-        raise ValueError(f"sizes={sizes!r}: expected two or more positive whole view widths")
-    rho = np.asarray(correlations)
-    numbers = rho.ndim == 1 and (not rho.size or rho.dtype.kind in "iuf")
-    if not numbers or len(rho) > min(sizes) or not ((rho >= 0) & (rho <= 1)).all():
-        expected = f"at most {min(sizes)} numbers in [0, 1], one per column of the smallest view"
-        raise ValueError(f"correlations={rho.tolist()}: expected {expected}")
-    if not isinstance(exact, bool | np.bool_):
-        raise ValueError(f"exact={exact!r}: expected True or False")
-    if exact and n_samples <= (needed := len(rho) + sum(sizes)):
-        raise ValueError(f"n_samples={n_samples}: expected more than {needed} rows for an exact sample, or exact=False")
-    if not (is_real(condition) and 1 <= condition < np.inf):
-        raise ValueError(f"condition={condition!r}: expected a finite number of at least 1")
