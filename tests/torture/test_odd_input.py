@@ -98,17 +98,6 @@ def test_data_that_are_constant_altogether_move_nothing_and_have_no_correlation(
     np.testing.assert_array_equal(metrics.canonical_correlations(data.covariance, data.sizes), 0)
 
 
-def test_two_columns_have_their_correlation_and_the_same_data_twice_have_one():
-    x, y = np.random.default_rng(0).normal(size=(2, 50))
-    data = views(np.stack([x, y + 0.3 * x], axis=1), (1, 1))
-    expected = abs(np.corrcoef(data.data.T)[0, 1])
-    np.testing.assert_allclose(metrics.canonical_correlations(data.covariance, (1, 1)), [expected])
-    K = metrics.cross_moments(go("Landing", data, p=1).X, data.covariance, (1, 1))
-    np.testing.assert_allclose(metrics.tcc(K), expected)
-    same = views(np.hstack([data.data, data.data]), (2, 2))
-    np.testing.assert_allclose(metrics.canonical_correlations(same.covariance, (2, 2)), 1)
-
-
 KINDS = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", ">f8", ">u2"]
 
 

