@@ -6,7 +6,6 @@ A file of a cache is *sealed*: its last line is the checksum of the rest.  For t
 import hashlib
 import io
 import os
-import re
 import sys
 import tempfile
 import time
@@ -25,7 +24,6 @@ RUNS, KEPT, QUICK = CACHE / "runs", CACHE / "kept", CACHE / "quick"
 FIGURES, NOTEBOOKS = ROOT / "figures", ROOT / "notebooks"
 
 _TEMPORARY = ".cdfsg.tmp"
-_SEALED = re.compile(rb"# sha256:([0-9a-f]{64})\n\Z")
 
 
 class Damaged(ValueError):
@@ -88,7 +86,11 @@ def sweep(*folders: Path, age: float = 0) -> None:
 def write_sealed(path: Path, content: str | bytes) -> None:
     """Write a file atomically with its checksum in a last line, which readers of tables and arrays skip."""
     data = content.encode("utf-8") if isinstance(content, str) else content
-    write_atomically(path, data + f"# sha256:{hashlib.sha256(data).hexdigest()}\n".encode())
+    write_atomically(path, data + _seal(data))
+
+
+def _seal(content: bytes) -> bytes:
+    return f"# sha256:{hashlib.sha256(content).hexdigest()}\n".encode()
 
 
 @contextmanager
@@ -106,12 +108,10 @@ def read_sealed(path: Path, remedy: str = "delete it") -> bytes:
     """The content that `write_sealed` wrote, or `Damaged`."""
     with unreadable_is_damaged(path, remedy):
         data = path.read_bytes()
-    seal = _SEALED.search(data)
-    if seal is None:
-        raise Damaged(f"{path} does not end with a checksum: it is cut short; {remedy}")
-    if hashlib.sha256(data[: seal.start()]).hexdigest() != seal[1].decode():
-        raise Damaged(f"{path} is not what its checksum says; {remedy}")
-    return data[: seal.start()]
+    content = data[: -len(_seal(b""))]
+    if data != content + _seal(content):
+        raise Damaged(f"{path} is not what the checksum in its last line says; {remedy}")
+    return content
 
 
 def read_if_intact(path: Path, remedy: str = "") -> bytes | None:

@@ -7,17 +7,8 @@ from cdfsg.files import PAPER
 
 PACKAGES = ("httpx2", "ipywidgets", "jinja2", "matplotlib", "nbformat", "pandas", "papermill", "unearth")
 
-
-def missing() -> str:
-    """Why the suite cannot run here, and the remedy; an empty string if it can."""
-    if not PAPER.is_dir():
-        work = "the estimator, the solvers and the theory work without"
-        return f"python -m cdfsg needs a checkout of the repository, prepared by `make setup`; {work}"
-    absent = [name for name in PACKAGES if find_spec(name) is None]
-    if absent:
-        return f"python -m cdfsg needs {', '.join(absent)}: run `make setup`, or `pip install -e '.[suite]'`"
-    return ""
-
-
-if words := missing():
-    sys.exit(f"cdfsg: {words}")
+if not PAPER.is_dir():
+    work = "the estimator, the solvers and the theory work without"
+    sys.exit(f"cdfsg: python -m cdfsg needs a checkout of the repository, prepared by `make setup`; {work}")
+if absent := [name for name in PACKAGES if find_spec(name) is None]:
+    sys.exit(f"cdfsg: python -m cdfsg needs {', '.join(absent)}: run `make setup`, or `pip install -e '.[suite]'`")

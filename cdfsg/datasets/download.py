@@ -127,8 +127,6 @@ def verify(data: bytes | memoryview | Path, checksum: str) -> None:
     ValueError: 1 bytes with md5 d1457b72c3fb323a2671125aef3eab5d, expected d41d8cd98f00b204e9800998ecf8427e
     """
     algorithm, _, expected = checksum.partition(":")
-    if algorithm not in ("md5", "sha256") or not expected:
-        raise ValueError(f"checksum={checksum!r}: expected 'md5:...' or 'sha256:...'")
     with data.open("rb") if isinstance(data, Path) else io.BytesIO(data) as stream:
         found = hashlib.file_digest(stream, lambda: hashlib.new(algorithm, usedforsecurity=algorithm == "sha256"))
         size = stream.seek(0, io.SEEK_END)
