@@ -25,7 +25,8 @@ MD5 = "md5:" + hashlib.md5(GOOD).hexdigest()
 RULES = "S102,S108,S301,S302,S306,S307,S506,S602,S604,S605"
 """Ruff's rules on code that is evaluated, on pickles, on shells and on names that can be foreseen."""
 MORE = re.compile(
-    r"allow_pickle=(?!False)|\.extract(all)?\(|\bunpack_archive\(|(?<!re\.)\bcompile\(|__import__\(|\bjoblib\.load\(|mktemp\("
+    r"allow_pickle=(?!False)|(?<!\.str)\.extract(all)?\(|\bunpack_archive\(|(?<!re\.)\bcompile\(|__import__\("
+    r"|\bjoblib\.load\(|mktemp\("
 )
 
 
