@@ -65,7 +65,7 @@ def compute(job: Job) -> pd.DataFrame:
     together = solver.samples_per_step if protocol.minibatches == "consecutive" else 1
     steps = max(1, round(protocol.share * (views.n_samples // job.batch_size // together)))
     settings = pd.DataFrame(np.array(job.settings), columns=list(solver.settings))
-    given, lanes, results, curves = step_sizes(settings, protocol.tracking), len(settings), [], []
+    given, lanes, runs, ends = step_sizes(settings, protocol.tracking), len(settings), [], []
     for order, start in job.seeds:
         X0 = np.repeat(initial_point(job, solver, start), lanes, axis=0)
         curve = Curve(job.trace_points, steps, len(solver.epochs), lanes) if job.trace_points else None
@@ -73,28 +73,18 @@ def compute(job: Job) -> pd.DataFrame:
             solver, problem, views, X0, given, job.batch_size, order, minibatches=protocol.minibatches,
             share=protocol.share, callback=curve,
         )  # fmt: skip
-        results.append(result)
-        curves.append(curve)
-    if job.trace_points:
-        traced = zip(*(curve.points() for curve in curves if curve), strict=True)
-        points = [(runs[0][0], evaluate(job, solver, np.concatenate([X for _, X, _ in runs]))) for runs in traced]
-    else:
-        trackers = [
-            minibatch_constraint(problem, views, job.batch_size, order, result.X) if result.tracker is None
-            else result.tracker for (order, _), result in zip(job.seeds, results, strict=True)
-        ]  # fmt: skip
-        X, Y = np.concatenate([result.X for result in results]), np.concatenate(trackers)
-        points = [(steps, evaluate(job, solver, X, Y))]
-    runs = pd.concat([settings] * len(results), ignore_index=True).assign(
-        order=np.repeat([np.nan if order is None else float(order) for order, _ in job.seeds], lanes),
-        start=np.repeat([start for _, start in job.seeds], lanes),
-        stopped_at=np.concatenate([result.stopped_at for result in results]),
-        seconds=np.repeat([result.seconds for result in results], lanes),
-    )
-    frame = pd.concat(
-        [pd.concat([runs, part], axis=1).assign(samples=at * job.batch_size) for at, part in points],
-        ignore_index=True,
-    )
+        tracker = result.tracker
+        if tracker is None and not curve:
+            tracker = minibatch_constraint(problem, views, job.batch_size, order, result.X)
+        ends.append(curve.points() if curve else [(steps, result.X, tracker)])
+        seed = np.nan if order is None else float(order)
+        runs.append(settings.assign(order=seed, start=start, stopped_at=result.stopped_at, seconds=result.seconds))
+    frames = []
+    for at, X, Y in (zip(*point, strict=True) for point in zip(*ends, strict=True)):
+        numbers = evaluate(job, solver, np.concatenate(X), None if job.trace_points else np.concatenate(Y))
+        lines = pd.concat([pd.concat(runs, ignore_index=True), numbers], axis=1)
+        frames.append(lines.assign(samples=at[0] * job.batch_size))
+    frame = pd.concat(frames, ignore_index=True)
     numbers = frame.select_dtypes("float").columns
     frame[numbers] = frame[numbers].map("{:.8g}".format).astype(float)  # beyond is rounding of single precision
     frame = frame.assign(
