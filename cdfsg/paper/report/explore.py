@@ -148,14 +148,12 @@ def draw(traces: Mapping[str, pd.DataFrame], title: str = "", figure: Figure | N
         picture = figure or panels(1, 4, width=12, height=3.2)[0]
         for artist in [*picture.legends, *(line for axis in picture.axes for line in axis.lines)]:
             artist.remove()  # axes that are cleared would make their ticks anew, which takes long
-        handles = []
         for (words, table), colour in zip(traces.items(), COLOURS, strict=False):
+            stop = "" if stopped(table) is None else f", stopped at step {stopped(table)}"
             for axis, quantity in zip(picture.axes, ("pcc", "fea", "h"), strict=False):
-                axis.plot(table["samples"], table[quantity], color=colour)
+                axis.plot(table["samples"], table[quantity], color=colour, label=words + stop)
             for name, dashes in {"exact": ":", "Y": "-", "C": "-"}.items():
                 picture.axes[3].plot(table["samples"], table.filter(regex=f"^{name}_"), color=colour, ls=dashes)
-            stop = "" if stopped(table) is None else f", stopped at step {stopped(table)}"
-            handles.append(Line2D([], [], color=colour, label=words + stop))
         picture.axes[3].axhline(1, color="black", lw=0.8)
         drawn = {column for table in traces.values() for column in table}
         estimates = " or ".join(of for name, of in ESTIMATES.items() if f"{name}_1" in drawn)
@@ -173,7 +171,7 @@ def draw(traces: Mapping[str, pd.DataFrame], title: str = "", figure: Figure | N
             axis.set_yscale(scale, **({"linthresh": 1} if scale == "symlog" else {}))
         for axis in picture.axes:
             axis.autoscale_view()
-        handles.append(Line2D([], [], color="black", label="eigenvalues of the exact X'MX", ls=":"))
+        handles = [*pcc.lines, Line2D([], [], color="black", label="eigenvalues of the exact X'MX", ls=":")]
         if figure is None:
             return finish(picture, title, handles)
         plain_ticks(figure)

@@ -34,12 +34,10 @@ CHOICES = {
 def by_dataset(judged: pd.DataFrame) -> pd.DataFrame:
     """Counts of our algorithms' numbers per data set and in all, with what permuted rows give."""
     ours = counted(judged[judged["solver"].isin(OURS)])
-    parts = {e: attainability(e, archive.runs_of(e)) for e in archive.published()}
-    attained = pd.concat(part.assign(dataset=e.dataset) for e, part in parts.items())
-    rows = []
-    for name in [*dict.fromkeys(ours["dataset"]), ""]:
-        part = ours[ours["dataset"] == name] if name else ours
-        grid = attained[attained["dataset"] == name] if name else attained
+    parts = [attainability(e, archive.runs_of(e)).assign(dataset=e.dataset) for e in archive.published()]
+    attained, rows = pd.concat([*parts, pd.concat(parts).assign(dataset="")]).groupby("dataset"), []
+    for name, part in pd.concat([ours, ours.assign(dataset="")]).groupby("dataset", sort=False):
+        grid = attained.get_group(name)
         rows.append(
             {
                 "dataset": name, "provenance": " and ".join(dict.fromkeys(part["provenance"])), **counts(part),
