@@ -14,14 +14,14 @@ import pandas as pd
 
 from cdfsg.linalg import Array
 from cdfsg.paper.archive import INDEX
-from cdfsg.paper.records import SETTINGS
-from cdfsg.paper.select import METRICS, select
+from cdfsg.paper.records import METRICS, SETTINGS
+from cdfsg.paper.select import select
 
 RUN = [
     "dataset", "merit", "batch_size", "p", "solver", "role", "variant", "beta", "order", "start", *SETTINGS, "samples",
 ]  # fmt: skip
 """Columns that tell a run, or a point of its curve, from all others; wall times and keys do not."""
-NUMBERS = ["stopped_at", "bound", *METRICS]
+NUMBERS = ["stopped_at", "bound", *METRICS, "seconds"]
 WORDS = {
     "verdicts.csv": ["table", "dataset", "merit", "batch_size", "p", "solver", "quantity"],
     "claims.csv": ["claim"],

@@ -17,10 +17,8 @@ from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 INDEX, TIMES = "index.csv", "times.csv"
 _ONE_RUN = ["key", "order", "start"]
 _INDEX = ("file", *records.JOB, "key")
-_RUNS = (*records.RUN, "key")
-_CURVE = (
-    "order", "start", *records.SETTINGS, "samples", "status", "stopped_at", "quality", "pcc", "fval", "fea", "key",
-)  # fmt: skip
+_RUNS = (*records.RUN, *records.METRICS, "key")
+_CURVE = (*records.RUN, "quality", "pcc", "fval", "fea", "key")
 _TIMES = (*_ONE_RUN, "seconds")
 
 
@@ -43,7 +41,8 @@ def publish(experiment: Experiment, parts: dict[str, pd.DataFrame]) -> None:
     files = {_file(experiment, part): runs for part, runs in parts.items()}
     files |= {_file(experiment, ""): parts[""][~traced], _file(experiment, "curves"): parts[""][traced]}
     named = pd.concat([runs.assign(file=path.name) for path, runs in files.items()])
-    jobs, timed = named.drop_duplicates(["file", "key"])[list(_INDEX)], named.drop_duplicates(_ONE_RUN)[list(_TIMES)]
+    jobs = named.drop_duplicates(["file", "key"])[list(_INDEX)]
+    timed = named.drop_duplicates(_ONE_RUN)[list(_TIMES)]
     index, times = folder_of(experiment) / INDEX, folder_of(experiment) / TIMES
     old = _load(index, experiment) if index.exists() else jobs.iloc[:0]
     before = _load(times, experiment) if times.exists() else timed.iloc[:0]

@@ -17,14 +17,16 @@ JOB = (
 )  # fmt: skip
 """Columns that are the same in all rows of a job."""
 
-RUN = (
-    "order", "start", *SETTINGS, "samples", "status", "stopped_at", "quality", "pcc", "pcc_paired",
-    "fval", "fea", "fea_spectral", "pcc_post", "fea_post", "fea_spectral_post", "fval_post",
-    "pcc_orth", "fea_orth", "fval_orth",
-)  # fmt: skip
+RUN = ("order", "start", *SETTINGS, "samples", "status", "stopped_at")
 """Columns that differ: one row per run, or per run and point of a curve."""
 
-COLUMNS = (*JOB, *RUN, "seconds", "key")
+METRICS = (
+    "quality", "pcc", "pcc_paired", "fval", "fea", "fea_spectral", "pcc_post", "fea_post", "fea_spectral_post",
+    "fval_post", "pcc_orth", "fea_orth", "fval_orth",
+)  # fmt: skip
+"""What such a row says of the iterates."""
+
+COLUMNS = (*JOB, *RUN, *METRICS, "seconds", "key")
 """Columns of a record; the key comes last, so that a row cut short shows."""
 
 SAME_RUN = ["batch_size", "p", "solver", "variant", *SETTINGS]

@@ -8,7 +8,7 @@ import pandas as pd
 from cdfsg.linalg import Array
 from cdfsg.paper.experiments import Experiment, Place, Plan
 from cdfsg.paper.protocols import ADOPTED, ELIGIBLE_FEA, OURS, Setting, headline_variant
-from cdfsg.paper.records import SAME_RUN, SETTINGS
+from cdfsg.paper.records import METRICS, SAME_RUN, SETTINGS
 from cdfsg.paper.results.reported import distances, printed_rows
 
 ROW = ["batch_size", "p", "solver"]
@@ -18,20 +18,18 @@ NEAR = 3.0
 """Tolerances within which the tuning runs of a point must be of a printed row, for its ten runs to be wanted.  Within
 two, one of the fifteen rows that some point attains would be lost: three runs scatter more than ten."""
 
-METRICS = (
-    "quality", "pcc", "pcc_paired", "fval", "fea", "fea_spectral",
-    "pcc_post", "fea_post", "fea_spectral_post", "fval_post", "pcc_orth", "fea_orth", "fval_orth", "seconds",
-)  # fmt: skip
+NUMBERS = [*METRICS, "seconds"]
+"""Columns of which a cell has the mean and the deviation."""
 
 
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation over the runs of each cell; no average exists where one of them diverged."""
     groups = runs.assign(diverged=runs["status"] == "diverged").groupby(SAME_RUN, dropna=False, sort=False)
-    mean = groups[list(METRICS)].mean()
-    std = groups[list(METRICS)].std(ddof=1).add_suffix("_std")
+    mean = groups[NUMBERS].mean()
+    std = groups[NUMBERS].std(ddof=1).add_suffix("_std")
     counts = groups.agg(runs=("status", "size"), n_diverged=("diverged", "sum"), fea_worst=("fea", "max"))
     table = pd.concat([mean, std, counts], axis=1).reset_index()
-    table.loc[table["n_diverged"] > 0, list(METRICS)] = np.nan
+    table.loc[table["n_diverged"] > 0, NUMBERS] = np.nan
     return table
 
 
@@ -68,7 +66,7 @@ def select(runs: pd.DataFrame, rule: str = ADOPTED.rule) -> dict[Place, Setting]
     score, together = RULES[rule]
     cells = summarise(runs[runs["role"] == "tuning"])
     out = (cells["n_diverged"] > 0) | (cells["fea_worst"] > ELIGIBLE_FEA)
-    cells.loc[out, list(METRICS)] = np.nan
+    cells.loc[out, NUMBERS] = np.nan
     cells["score"] = score(cells).where(~out, -1.0 if together != ROW else np.nan)
     if together != ROW:
         cells["score"] = cells.groupby([*together, *SETTINGS], dropna=False)["score"].transform("mean")

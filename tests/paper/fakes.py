@@ -6,7 +6,6 @@ import pandas as pd
 
 from cdfsg.paper.experiments import Experiment, Job
 from cdfsg.paper.records import COLUMNS, SETTINGS
-from cdfsg.paper.select import METRICS
 from cdfsg.solvers import SOLVERS
 
 TINY = Experiment(
@@ -16,9 +15,6 @@ TINY = Experiment(
 """All the pipeline in a second."""
 
 JOB = Job("digits", "identity", 100, 2, "CDFSG", "tuning", "grid", ((101, 101), (102, 102)), ((0.5, 0.1), (0.25, 0.01)))
-
-NUMBERS = tuple(name for name in METRICS if name != "seconds")
-"""The metrics that a run has again when it is run again."""
 
 GOOD = {
     "status": "done", "stopped_at": -1, "samples": 1700, "provenance": "original", "seconds": 1.0,

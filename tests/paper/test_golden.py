@@ -13,7 +13,7 @@ import pytest
 from cdfsg.paper.compute import compute
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.protocols import Protocol
-from tests.paper.fakes import NUMBERS
+from cdfsg.paper.records import METRICS
 
 RECORD = Path(__file__).parent / "golden.csv"
 JOB = Job("synthetic", "identity", 100, 2, "CDFSG", "reported", "grid", ((1, 1), (1, 2)), ((0.5, 0.02),))
@@ -36,15 +36,15 @@ JOBS = {
 
 
 def found(name):
-    frame = compute(JOBS[name])[["start", "samples", *NUMBERS]]
-    return frame.assign(job=name)[["job", "start", "samples", *NUMBERS]]
+    frame = compute(JOBS[name])[["start", "samples", *METRICS]]
+    return frame.assign(job=name)[["job", "start", "samples", *METRICS]]
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_the_numbers_of_a_small_job_are_those_on_record(name):
     expected = pd.read_csv(RECORD).query("job == @name")
     told = "raise NUMERICS in cdfsg/paper/compute.py, or the version of the solver, and run make reproduce"
-    for column in ("start", "samples", *NUMBERS):  # single precision, and sums in another order on another processor
+    for column in ("start", "samples", *METRICS):  # single precision, and sums in another order on another processor
         np.testing.assert_allclose(
             found(name)[column], expected[column], rtol=1e-4, atol=1e-5, err_msg=f"{name}, {column}: {told}"
         )

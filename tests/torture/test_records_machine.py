@@ -24,10 +24,10 @@ from cdfsg.files import read_if_intact, sweep
 from cdfsg.paper import archive, records, run
 from cdfsg.paper.run import key_of, run_jobs
 from tests.datasets.builders import flip
-from tests.paper.fakes import JOB, NUMBERS, TINY, fake
+from tests.paper.fakes import JOB, TINY, fake
 from tests.project import replace_and
 
-NOT_IN_CURVES = [name for name in NUMBERS if name not in ("quality", "pcc", "fval", "fea")]
+NOT_IN_CURVES = [name for name in records.METRICS if name not in ("quality", "pcc", "fval", "fea")]
 ROLES = ("tuning", "tuning", "tuning", "trace")
 JOBS = [replace(JOB, seeds=((k, 1), (k, 2)), role=role) for k, role in enumerate(ROLES, start=1)]
 SOME = st.lists(st.sampled_from(JOBS), min_size=1, unique=True)

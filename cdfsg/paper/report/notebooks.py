@@ -21,14 +21,9 @@ OF_EXPERIMENTS = ("30_penalty_robustness", "40_gcca")
 """The notebooks with parameters, executed for each experiment that they fit."""
 EXAMPLE = "mnist-identity"  # the experiment that they show as they are
 WIDGET = "application/vnd.jupyter.widget-view+json"  # the type of a live widget
-METADATA = {
-    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
-    "language_info": {
-        "codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py", "mimetype": "text/x-python",
-        "name": "python", "nbconvert_exporter": "python", "pygments_lexer": "ipython3", "version": "3.11.7",
-    },
-}  # fmt: skip
-"""What JupyterLab writes, up to the version."""
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+VERSION = "3.11.7"
+"""With the kernel's own words on its language these are what JupyterLab writes, up to the version."""
 INSTANCES = NOTEBOOKS / "instances"  # for other parameters
 COLOURS = 64  # of a stored picture
 ALIKE = 40  # difference of a pixel, of 255, up to which two pictures look the same
@@ -88,9 +83,11 @@ def require_parameters(namespace: dict[str, Any], *known: str) -> None:
 def scrub(notebook: "NotebookNode") -> "NotebookNode":
     """Drop what differs between equal executions, and live widgets."""
     import nbformat
+    from ipykernel.ipkernel import IPythonKernel
     from nbconvert.preprocessors.coalescestreams import CoalesceStreamsPreprocessor
 
-    notebook.metadata = nbformat.from_dict(METADATA)
+    language = IPythonKernel.language_info | {"version": VERSION}
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": language})
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"
         kept = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
