@@ -7,7 +7,7 @@ import pytest
 
 from cdfsg.datasets import DownloadError
 from cdfsg.paper.report import explore
-from cdfsg.paper.report.panel import Panel
+from cdfsg.paper.report.explore import Panel
 from cdfsg.solvers import SOLVERS
 
 PNG = b"\x89PNG"
