@@ -62,16 +62,6 @@ def test_every_table_of_the_paper_is_published_of_original_data_or_of_data_made_
     assert kinds == {"mediamill": {"original"}, "mnist": {"original"}, "nmnist": {"derived"}}
 
 
-def test_every_run_of_the_experiment_is_published_once(published, jobs):
-    what = ["batch_size", "p", "solver", "role", "variant"]
-    runs = published.drop_duplicates([*what, "order", "start", *SETTINGS])
-    expected = {}
-    for job in jobs:
-        cell = tuple(getattr(job, name) for name in what)
-        expected[cell] = expected.get(cell, 0) + job.lanes
-    assert runs.groupby(what).size().to_dict() == expected
-
-
 def test_the_published_records_are_those_of_this_code_and_these_data(experiment, published, jobs, data):
     found = {*published["key"], *archive.more(experiment, "betas")["key"]}
     expected = map(key_of, [*jobs, *experiment.jobs(plan(experiment, published), "betas")])

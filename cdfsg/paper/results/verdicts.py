@@ -87,11 +87,10 @@ def verdicts(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     more = (paper.unprinted(experiment.table, solver) for solver in OTHERS)
     cells = pd.concat([paper.load_table(experiment.table), *more])
     cells = cells.sort_values("batch_size", kind="stable", ignore_index=True)
-    ours, rows = final_cells(experiment, runs).set_index(ROW), []
+    ours, rows = final_cells(experiment, runs).set_index(ROW).to_dict("index"), []
     optimum = runs.groupby("p")["bound"].first()
     for cell in cells.to_dict("records"):
-        key = (cell["batch_size"], cell["p"], cell["solver"])
-        row = ours.loc[key] if key in ours.index else {"runs": 0}
+        row = ours.get((cell["batch_size"], cell["p"], cell["solver"]), {"runs": 0})
         quantity, reported = cell["quantity"], cell["reported"]
         name = column_of(quantity, experiment)
         value, std, count = row.get(name, np.nan), row.get(f"{name}_std", np.nan), int(row["runs"])
