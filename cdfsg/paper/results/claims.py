@@ -250,8 +250,8 @@ def _compare(
         cells = cells[ROW].merge(source.cells[source.cells["variant"] == claim["ours"]], on=ROW, how="left")
     for cell in cells.itertuples():
         for name in claim["against"]:
-            rivals = source.named(name)
-            for rival in rows_at(rivals, (cell.batch_size, cell.p, name.split(" ")[0])).itertuples():
+            place = cell.batch_size, cell.p, name.split(" ")[0]
+            for rival in rows_at(source.named(name), place).itertuples():
                 mine, theirs = getattr(cell, quantity), factor * getattr(rival, quantity)
                 found = _both(bool(holds(mine, theirs)), mine, theirs)
                 clear = _clear(source, cell, rival, quantity, quantity, factor)
@@ -278,10 +278,7 @@ def _clear(source: Source, cell: Any, rival: Any, quantity: str, other: str, fac
     if mine is None or theirs is None:
         return False
     apart = (mine[quantity] - factor * theirs[other]).dropna()
-    if len(apart) < 2:
-        return False
-    reach = stats.t.ppf(0.975, len(apart) - 1) * apart.std(ddof=1) / np.sqrt(len(apart))
-    return bool(abs(apart.mean()) > reach)
+    return len(apart) > 1 and bool(stats.ttest_1samp(apart, 0).pvalue < 0.05)
 
 
 def _curves(source: Source, quantity: str) -> Iterator[tuple[int, dict[str, pd.Series]]]:
