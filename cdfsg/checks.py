@@ -44,15 +44,21 @@ def require_whole(name: str, value: int, least: int, most: int | None = None, wh
         raise ValueError(f"{name} must be a whole number {within}{what and ', '}{what}, got {value!r}")
 
 
+def require_flag(**flags: bool) -> None:
+    for name, value in flags.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
 def require_seeds(seeds: Sequence[int]) -> None:
     """At least one seed, each of which seeds a random generator."""
     if not (np.iterable(seeds) and len(seeds) and all(is_whole(seed, 0) for seed in seeds)):
         raise ValueError(f"seeds must be a list of whole numbers of at least 0, one per lane, got {seeds!r}")
 
 
-def require_sizes(sizes: tuple[int, ...], total: int | None = None) -> None:
+def require_sizes(sizes: Sequence[int], total: int | None = None) -> None:
     """Sizes of views, which sum to `total`, if it is given."""
-    whole = isinstance(sizes, tuple | list) and len(sizes) and all(is_whole(size, 1) for size in sizes)
+    whole = np.iterable(sizes) and len(sizes) and all(is_whole(size, 1) for size in sizes)
     if not whole or (total is not None and sum(sizes) != total):
         meant = "" if total is None else f" and sum to {total}"
         raise ValueError(f"view sizes must be positive whole numbers{meant}, one per view, got {sizes!r}")

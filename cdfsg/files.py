@@ -45,7 +45,7 @@ def named_folder(variable: str) -> Path | None:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a temporary file and rename it, unless the content is there already; see `sweep` for a kill."""
+    """Write a temporary file and rename it, unless the content is there; see `sweep` for a kill."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = None
     try:
@@ -67,9 +67,11 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 def explain(error: OSError, path: Path) -> OSError:
     """The same error with the name of the file and what to do about it."""
-    elsewhere = f", or set {CACHE_ENVIRONMENT} to another folder" * path.is_relative_to(CACHE)
-    remedy = f"make room and its folder writable, or move away what is in the way{elsewhere}"
-    return OSError(error.errno, f"{error.strerror}: '{path}'; {remedy}; the same command then goes on from here")
+    remedy = "make room and its folder writable, or move away what is in the way"
+    if path.is_relative_to(CACHE):
+        remedy += f", or set {CACHE_ENVIRONMENT} to another folder"
+    again = "the same command then goes on from here"
+    return OSError(error.errno, f"{error.strerror}: '{path}'; {remedy}; {again}")
 
 
 def sweep(*folders: Path, age: float = 0) -> None:

@@ -80,14 +80,6 @@ def call(capsys):
     return run
 
 
-@pytest.mark.parametrize("command", ["run", "status", "reproduce"])
-def test_a_filter_that_fits_nothing_is_told_with_what_there_is_and_nothing_runs(call, folders, command):
-    status, out, err = call(command, "--only", "dataset=digits,merit=huber")
-    assert status == 1 and out == "" and err.startswith("cdfsg: ") and err.count("\n") == 1
-    assert "keeps no experiment; there are: table=4 is dataset=digits,merit=identity" in err
-    assert not {"records", "runs", "quick"} & set(os.listdir(folders))
-
-
 def test_a_filter_keeps_the_experiments_that_have_all_its_values(monkeypatch):
     other = replace(SMALL, table="ta:fvalmn", merit="huber")
     monkeypatch.setattr(cli, "EXPERIMENTS", {SMALL.table: SMALL, other.table: other})

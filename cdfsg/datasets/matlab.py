@@ -1,6 +1,6 @@
 """Arrays out of MATLAB's files, which scipy reads in a process of its own.
 
-scipy's reader is compiled code that believes a file: a damaged one can crash it, or have it make room for gigabytes.
+scipy's reader is compiled code that believes a file: a damaged one can crash it, or make it ask for gigabytes.
 So this file is run as a script, of bounded memory and time; the user's own script is not run again.
 """
 
@@ -22,8 +22,8 @@ MEMORY = 1 << 30  # bytes of address space; a file of n-MNIST takes a quarter of
 def read_matlab(content: bytes, largest: Mapping[str, int]) -> dict[str, np.ndarray]:
     """Arrays of numbers in a MATLAB file up to format 7.
 
-    `largest` has the names of the variables to read, and the most values of each; the result has those that are
-    there. A damaged file raises an error in words of nearly any kind, or may give another shape or type.
+    `largest` has the variables to read, with the most values of each; the result has those that are there.
+    A damaged file raises an error of nearly any kind, or may give another shape or type.
     """
     # -P keeps this file's neighbours from being taken for other modules.
     command = [sys.executable, "-P", "-W", "ignore", __file__, json.dumps(dict(largest))]
@@ -31,7 +31,8 @@ def read_matlab(content: bytes, largest: Mapping[str, int]) -> dict[str, np.ndar
     done = subprocess.run(command, input=content, capture_output=True, env=environment, timeout=TIMEOUT)
     if done.returncode:
         told = done.stderr.decode(errors="replace").strip()
-        raise ValueError(told.rpartition("\n")[2] or f"its reader crashed with status {done.returncode}")
+        last = told.rpartition("\n")[2]
+        raise ValueError(last or f"its reader crashed with status {done.returncode}")
     with np.load(io.BytesIO(done.stdout), allow_pickle=False) as arrays:
         return dict(arrays)
 
@@ -49,8 +50,9 @@ def _child() -> None:
     # First, as a few bytes can state any shape; a list, as a damaged file can have a name twice.
     for name, shape, kind in whosmat(content):
         number = kind in ("double", "single", "logical") or "int" in kind
-        if name in largest and not (number and math.prod(map(int, shape)) <= largest[name]):
-            raise ValueError(f"{name} is {kind} of shape {shape}, expected at most {largest[name]} numbers")
+        most = largest.get(name)
+        if most and not (number and math.prod(map(int, shape)) <= most):
+            raise ValueError(f"{name} is {kind} of shape {shape}, expected at most {most} numbers")
     content.seek(0)
     found = loadmat(content, variable_names=list(largest))
     np.savez(sys.stdout.buffer, **{name: found[name] for name in largest if name in found})

