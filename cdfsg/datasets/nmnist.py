@@ -90,18 +90,14 @@ def motion_kernel(length: float, degrees: float) -> np.ndarray:
     """
     half = (length - 1) / 2
     cos, sin = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
-    # One half of the line, seen from the centre; y counts upwards.
     tolerance = length * np.finfo(float).eps  # or rounding might add a row or column
-    x, y = np.meshgrid(*(np.arange(int(half * part + 1 - tolerance) + 1) for part in (cos, sin)))
+    right, up = (int(half * part + 1 - tolerance) for part in (cos, sin))
+    x, y = np.meshgrid(np.arange(-right, right + 1), np.arange(up, -up - 1, -1))
     across = y * cos - x * sin
-    # Beyond the circle through the end, MATLAB takes the distance from the end.
+    # Beyond the circle through the ends, MATLAB takes the distance from the nearer end.
     beyond = np.hypot(x, y) >= half
     along = half - np.abs((x + across * sin) / cos)
-    quarter = np.maximum(1 - np.where(beyond, np.hypot(across, along), np.abs(across)), 0)
-    rows, columns = quarter.shape
-    kernel = np.zeros((2 * rows - 1, 2 * columns - 1))
-    kernel[rows - 1 :, : columns] = quarter[:, ::-1]
-    kernel[:rows, columns - 1 :] = quarter[::-1]
+    kernel = np.maximum(1 - np.where(beyond, np.hypot(across, along), np.abs(across)), 0)
     return kernel / kernel.sum()
 
 
