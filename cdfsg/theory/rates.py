@@ -162,15 +162,15 @@ def first_bound(setting: Setting, c: Constants) -> float:
     return float(2 / setting.K**0.5 * (c.J_0 / s2 + noise + drift))
 
 
-def second_bound(solver: CDFSGAda, size: int, setting: Setting, c: Constants) -> float:
-    """The corrected bound of the theorem on Algorithm 2; `size` is n p."""
+def second_bound(solver: CDFSGAda, size: int, setting: Setting, c: Constants, tracking: int = INDEFINITE) -> float:
+    """The corrected bound of the theorem on Algorithm 2; `size` is n p, `tracking` the constant of pr:yktrack."""
     s1, s2, eta1 = setting.s1, setting.s2, solver.eta1
     steps = size / (1 - solver.eta2) / (1 - eta1**2 / solver.eta2)  # pr:xkdist, which is eta~ np (1 - eta1)
     weight = tracker_weight(solver, c.L_W)
     inner = (
         c.J_0 / s2
         + c.tau_h * c.tau_d * solver.epsilon**-0.5 * (size + 1) / ((1 - eta1) * setting.K**0.5)
-        + 2 * INDEFINITE * weight * s2 * (c.tau_x * c.tau_m) ** 2 * steps
+        + 2 * tracking * weight * s2 * (c.tau_x * c.tau_m) ** 2 * steps
         + 4 * s2 / s1**2 * weight * c.tau_x**4 * c.variance
         + (3 - eta1) / 2 * c.L_h * s2 * steps / (1 - eta1)
     )

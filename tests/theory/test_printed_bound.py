@@ -1,5 +1,6 @@
 """The printed bounds of the theorems on both algorithms: the first's certificate, and searches for violations."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.optimize import differential_evolution
 from cdfsg.solvers.cdfsg import CDFSGAda
 from cdfsg.theory import counterexamples, finite, rates
 from cdfsg.theory.counterexamples import enclosure, least
+from cdfsg.theory.tracker import PRINTED
 
 
 def test_enclosures_hold_the_values_of_random_polynomials_and_are_close_to_them():
@@ -88,15 +90,7 @@ def printed_share_of_algorithm_2(t):
     squares, c = rates.enumerate_paths(solver, toy, X0, setting, B)
     move = B0 / (solver.epsilon + (1 - eta2) * B0**2) ** 0.5
     J_0 = c.J_0 + setting.alpha / (1 - solver.eta1) * toy.penalty(beta).gradient(X0).item() * move
-    weight, steps = rates.tracker_weight(solver, c.L_W), 1 / (1 - eta2) / (1 - eta1**2)
-    terms = (
-        J_0 + c.tau_h * c.tau_d * solver.epsilon**-0.5 * 2 / ((1 - solver.eta1) * K**0.5),
-        setting.s2**2 * 8 * weight * (c.tau_x * c.tau_m) ** 2 * steps,
-        setting.s2**2 * 4 / s1**2 * weight * c.tau_x**4 * c.variance,
-        setting.s2**2 * (3 - solver.eta1) / 2 * c.L_h * steps / (1 - solver.eta1),
-    )
-    scale = 2 * (solver.epsilon + c.tau_d**2) ** 0.5 / ((1 - solver.eta1) * K**0.5)
-    return scale * sum(terms) / setting.s2 / squares[1:].mean()
+    return rates.second_bound(solver, 1, setting, replace(c, J_0=J_0), PRINTED) / squares[1:].mean()
 
 
 BOX = [(0.01, 2), (-2, 2), (0.01, 2), (0, 3), (-2, 2), (0, 2), (-4, 0.3), (-3, 0.3), (0, 0.95), (0.01, 0.99), (-6, 3),
