@@ -14,7 +14,7 @@ from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory.finite import FinitePencil
 from cdfsg.theory.near_feasible import violation
 from cdfsg.theory.rates import Constants, Setting, first_bound, means_and_constants, random_path
-from cdfsg.theory.statement import OURS, SMOOTH_ABOVE, Margins, Relation, at_most, inner, norm, statement
+from cdfsg.theory.statement import OURS, SMOOTH_ABOVE, Margins, at_most, inner, norm, statement
 from cdfsg.theory.stationary import Point, pool
 
 SMALL = 1 / 64  # of eta p^(1/2)
@@ -45,25 +45,20 @@ def small_gradient() -> Margins:
         noise = inverse @ rng.standard_normal(base.X.shape)
         while relative_gradient(point := Point(base.case, base.X + step * noise)) > SMALL * base.case.p**-0.5:
             step /= 2
-        yield base.case.kind, *either(point)
+        h, X, (low, high) = point.h, point.X, point.case.spectrum
+        eta, slope, least = relative_gradient(point), norm(h.gradient(X)), point.eigenvalues[0]
+        if least >= 1 / 16:
+            yield (base.case.kind, at_most(violation(h, X), 5 / 8 * point.case.p**0.5 * eta),
+                   at_most(norm(h.lagrangian_gradient(X)), 2 * (high / low) ** 0.5 * slope))
+        else:
+            far, D = point.case.threshold / (8 * high / low * h.beta) + 16 / 15 * eta, point.direction
+            yield (base.case.kind, at_most(least**0.5, far),
+                   at_most(inner(D, h.hessian(X, D)), -9 / 10 * h.beta * inner(D, h.M @ D)))
 
 
 def relative_gradient(point: Point) -> float:
     """``eta = ||grad h(X)|| / (beta s^(1/2))``."""
     return norm(point.h.gradient(point.X)) / (point.h.beta * point.case.spectrum[0] ** 0.5)
-
-
-def either(point: Point) -> tuple[Relation, Relation]:
-    """The two bounds of `small_gradient` that apply to X."""
-    h, X, (low, high) = point.h, point.X, point.case.spectrum
-    eta, least = relative_gradient(point), point.eigenvalues[0]
-    if least >= 1 / 16:
-        slope = norm(h.gradient(X))
-        return (at_most(violation(h, X), 5 / 8 * point.case.p**0.5 * eta),
-                at_most(norm(h.lagrangian_gradient(X)), 2 * (high / low) ** 0.5 * slope))
-    far = point.case.threshold / (8 * high / low * h.beta) + 16 / 15 * eta
-    D = point.direction
-    return at_most(least**0.5, far), at_most(inner(D, h.hessian(X, D)), -9 / 10 * h.beta * inner(D, h.M @ D))
 
 
 def digits(size: int = 100, kept: int = 4) -> FinitePencil:

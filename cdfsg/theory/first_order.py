@@ -170,5 +170,5 @@ def feasible_or_saddle() -> Margins:
     """Prop_first_order_equivalence_feasible and pro:saddle."""
     yield pool()
     for point in pool().found:
-        kind = point.classify()
-        yield equal(certificate(point.h, point.X), 0.0, 1.0) if kind == "feasible" else true(kind == "strict saddle")
+        stationary = equal(certificate(point.h, point.X), 0.0, 1.0)
+        yield stationary if point.is_feasible else true(point.is_strict_saddle)

@@ -40,17 +40,14 @@ def least_beta(holds: Callable[[float], bool], low: float, high: float) -> float
     return max(low, high)
 
 
-def _normal_curvature_is_positive(point: Point) -> bool:
-    largest = np.linalg.eigvalsh(point.X.T @ point.h.problem.gradient(point.X))[-1]
-    return not point.is_feasible or bool(4 * point.h.beta > 3 * largest)
-
-
 TESTS: dict[str, Callable[[Point], bool]] = {
     "pro:sigma_up": lambda point: bool(point.eigenvalues[-1] <= 1 + ROUNDING),
     "quadratic proposition": lambda point: zero_or_one(point) < ROUNDING,
     "pro:saddle": lambda point: point.is_feasible or point.least_curvature <= -printed_constant(point),
-    "thm:refir": lambda point: point.classify() != "other",
-    "le:sop_slep, eq:nn": _normal_curvature_is_positive,
+    "thm:refir": lambda point: point.is_feasible or point.is_strict_saddle,
+    "le:sop_slep, eq:nn": lambda point: not point.is_feasible or bool(
+        4 * point.h.beta > 3 * np.linalg.eigvalsh(point.X.T @ point.h.problem.gradient(point.X))[-1]
+    ),
     "eq:feabound": lambda point: bool(feabound(point.case, point.X).margins >= -ROUNDING),
     "th:star_bx": lambda point: all(r.margins >= -ROUNDING for r in star_bx(point.case, point.X)),
 }

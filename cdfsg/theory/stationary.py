@@ -60,11 +60,9 @@ class Point:
     def least_curvature(self) -> float:
         return float(np.linalg.eigvalsh(hessian_matrix(self.h, self.X))[0])
 
-    def classify(self) -> str:
-        """``feasible``, ``strict saddle`` (and infeasible) or ``other``."""
-        if self.is_feasible:
-            return "feasible"
-        return "strict saddle" if self.least_curvature < -FEASIBLE * self.h.beta else "other"
+    @property
+    def is_strict_saddle(self) -> bool:
+        return self.least_curvature < -FEASIBLE * self.h.beta
 
 
 def certificate(h: Penalty, X: Array) -> float:
@@ -105,7 +103,7 @@ def quadratic_lengths(lam: float, beta: float) -> list[float]:
 def quadratic_points(case: Instance, chosen: Sequence[int] | Array) -> Iterator[Point]:
     """Stationary points of a quadratic f along the chosen eigenvectors of the pencil, in every pattern of lengths."""
     values, vectors = pencil(case)
-    for lengths in product(*(quadratic_lengths(float(values[i]), case.h.beta) for i in chosen)):
+    for lengths in product(*(quadratic_lengths(values[i], case.h.beta) for i in chosen)):
         yield Point(case, vectors[:, list(chosen)] * np.sqrt(lengths))
 
 

@@ -10,7 +10,7 @@ from numpy.random import Generator, default_rng
 from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, TrackingState, track
 from cdfsg.theory import counterexamples
-from cdfsg.theory.finite import FinitePencil, every_path, random_pencil, started
+from cdfsg.theory.finite import every_path, random_pencil, started
 from cdfsg.theory.instances import draws
 from cdfsg.theory.statement import BLANKET, Margins, Relation, at_most, beside, equal, norm, statement
 
@@ -113,8 +113,13 @@ def direction_given_the_past() -> Margins:
     for _, rng in draws(1000, 6):
         n = int(rng.integers(1, 4))
         toy = random_pencil(rng, n, int(rng.integers(2, 4)))
-        X = rng.standard_normal((n, 1)) / n
-        whole, half, quarter = (conditional_bias(toy, X, b) for b in (1.0, 0.5, 0.25))
+        X, h, zero, biases = rng.standard_normal((n, 1)) / n, toy.penalty(1.0), np.zeros((1, 1, 1)), []
+        C = h.constraint(X)[None]
+        for b in (1.0, 0.5, 0.25):
+            first = TrackingState(X[None], C, 0 * X[None], C, zero, zero + b)  # X does not move
+            *_, state = every_path(CDFSG(h.beta), toy, first, 1)
+            biases.append((state.D - [h.direction(X, Y) for Y in state.Y]).mean(axis=0))
+        whole, half, quarter = biases
         yield equal(whole, 0.0, 1.0)
         predicted = (4 * half - whole) / 4 + (2 * whole - 4 * half) / 16  # a b + c b^2
         scale = max(norm(whole), 1e-5 * norm(X))  # rounding of D
@@ -155,15 +160,6 @@ def sharpest(move: float, constant: float) -> Relation:
     """
     one = np.ones((1, 1))
     return recursion_at(np.stack([one, -one]), (1 - move) * one, one, 0 * one, 2 * move, constant)
-
-
-def conditional_bias(toy: FinitePencil, X: Array, b: float, beta: float = 1.0) -> Array:
-    """``E[D_1 - W(X_1, Y_1)]`` where X does not move and ``Y_0 = C(X)``, by enumeration."""
-    exact = toy.penalty(beta)
-    C, zero = exact.constraint(X)[None], np.zeros((1, 1, 1))
-    first = TrackingState(X[None], C, 0 * X[None], C, zero, zero + b)
-    *_, state = every_path(CDFSG(beta), toy, first, 1)
-    return (state.D - [exact.direction(X, Y) for Y in state.Y]).mean(axis=0)
 
 
 def tracking_error(b: float, steps: int) -> Array:
