@@ -1,5 +1,4 @@
 """Section 4.2: the moment estimates of Algorithm 2, under prescribed directions."""
-# fmt: off (see statement.py)
 
 from collections.abc import Iterator
 from types import SimpleNamespace

@@ -3,7 +3,6 @@
 The sample complexity of Section 4 is for h alone.  The corollary of th:star_bx leads from there to the problem inside
 Omega_{1/6}, where nothing in the paper keeps the iterates; the statement here needs no neighbourhood.
 """
-# fmt: off (see statement.py)
 
 import numpy as np
 from numpy.random import default_rng

@@ -1,5 +1,4 @@
 """Section 1: the blanket assumptions, the GCCA example, and whether h is bounded below."""
-# fmt: off (see statement.py)
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -216,7 +216,7 @@ def tracking_above_one() -> Found:
 
 
 @counterexample("f_xi = -+x/1000, beta = 0.001, M_theta in {0, 1/4}, x_0 = Y_0 = 0, alpha = 1, b = 1/2, eta = (0, 0), "
-                "epsilon = 1e-12")  # fmt: skip
+                "epsilon = 1e-12")
 def tracking_in_algorithm_2() -> Found:
     alpha, b, epsilon, beta, x, Y, B, V, tau_x, tau_d = 1.0, 0.5, 1e-12, 1e-3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for m, c in ((0.25, -1e-3), (0.25, 1e-3), (0.0, -1e-3), (0.25, 1e-3)):  # draws of theta and xi
@@ -274,7 +274,7 @@ def least(p: Polynomial, reach: Fraction) -> Fraction:
 
 
 @counterexample("f = c x, c = -4/3 beta 0.7^5, beta = 0.05, M_theta = 2.001 or (twice) -0.999, b = 1, "
-                "alpha = s1 = 2, x_0 = 0.7, K = 10,000")  # fmt: skip
+                "alpha = s1 = 2, x_0 = 0.7, K = 10,000")
 def printed_rate_bound() -> Found:
     c, beta, low, high, s1, s2 = PULL, BETA, Fraction("0.35"), Fraction("0.72"), 2, 2 * ROOT_K
     M, tau_x, tau_m = sum(OUTCOMES, Fraction(0)) / 3, high, max(OUTCOMES)  # M = 0.001 > 0

@@ -1,5 +1,4 @@
 """Section 2: tangent and normal space, and what a stationary point is."""
-# fmt: off (see statement.py)
 
 import numpy as np
 

@@ -1,5 +1,4 @@
 """Section 3.1: the derivatives of h, and the bounds on them."""
-# fmt: off (see statement.py)
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -34,6 +34,8 @@ class FinitePencil:
         self.outcomes, self.n, _ = self.M_theta.shape
         self.sizes: tuple[int, ...] = (self.n,)
         self.A, self.M = sym(self.A_xi.mean(axis=0)), sym(self.M_theta.mean(axis=0))
+        S = np.stack([self.M_theta, self.A_xi])
+        self.rows = np.concatenate([np.broadcast_to(np.eye(self.n), S.shape), S], axis=-2)
 
     def __str__(self) -> str:
         return f"n = {self.n}, outcomes: {self.outcomes}"
@@ -61,19 +63,16 @@ class FinitePencil:
 
     def draw(self, theta: Array, xi: Array) -> Array:
         """The minibatches of outcomes theta and xi, one per lane."""
-        return self._rows(np.stack([self.M_theta[theta], self.A_xi[xi]]))
+        return np.stack([self.rows[0, theta], self.rows[1, xi]])
 
     @property
     def pairs(self) -> Array:
         """All outcomes of (theta, xi), shape (2, outcomes^2)."""
         return np.indices((self.outcomes, self.outcomes)).reshape(2, -1)
 
-    def _rows(self, S: Array) -> Array:
-        return np.concatenate([np.broadcast_to(np.eye(self.n), S.shape), S], axis=-2)
-
     def gradient_of_h(self, X: Array, beta: float) -> Array:
         """Exact gradient of h in every lane, as W on samples with M and A."""
-        Z = self._rows(np.stack([self.M, self.A])[:, None])
+        Z = self.rows.mean(axis=1, keepdims=True)
         P = self.scores(Z, X)
         return CDFSG(beta).direction(self, Z, P, sym(self.constraint(P[0])))
 

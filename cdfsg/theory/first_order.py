@@ -1,5 +1,4 @@
 """Section 3.2: first-order stationary points of h and of the problem."""
-# fmt: off (see statement.py)
 
 from collections.abc import Iterator
 

@@ -1,5 +1,4 @@
 """The assumptions of Sections 3 and 4 (as:s, as:algo, as:algoadam), where they can be checked before a run."""
-# fmt: off (see statement.py)
 
 import numpy as np
 from numpy.random import default_rng

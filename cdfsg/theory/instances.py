@@ -146,7 +146,7 @@ Instances = Iterator[tuple[Instance, Generator]]
 def instances(
     count: int, seed: int, kinds: Sequence[str] = LIPSCHITZ, betas: Sequence[float] = BETAS,
     conditions: Sequence[float] = CONDITIONS, shapes: Sequence[tuple[int, int]] = SHAPES, absolute: bool = False,
-) -> Instances:  # fmt: skip
+) -> Instances:
     """Instances within the blanket assumptions; betas in units of the threshold unless `absolute`."""
     rng = default_rng(seed)
     for kind, (n, p), condition, beta in islice(cycle(product(kinds, shapes, conditions, betas)), count):

@@ -1,5 +1,4 @@
 """Section 3.4: how the gradient of h measures stationarity and violation in Omega_{1/6}."""
-# fmt: off (see statement.py)
 
 from collections.abc import Iterator
 

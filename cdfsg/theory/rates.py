@@ -1,5 +1,4 @@
 """The theorems of Section 4: their bounds against exact expectations, and the rate."""
-# fmt: off (see statement.py)
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

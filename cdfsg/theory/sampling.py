@@ -1,5 +1,4 @@
 """Section 4: the functions H and W, what samples estimate and what a minibatch biases."""
-# fmt: off (see statement.py)
 
 from collections.abc import Callable, Iterator
 from itertools import combinations, product

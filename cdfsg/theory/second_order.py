@@ -1,5 +1,4 @@
 """Section 3.3: the Hessian of h at feasible stationary points; second-order points."""
-# fmt: off (see statement.py)
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""A statement of the paper as one function: a decorator has its words, its body yields margins.
-
-In a decorator each line is one part of the words, so that the modules that use it are not formatted.
-"""
+"""A statement of the paper as one function: a decorator has its words, its body yields margins."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -236,7 +233,7 @@ class Statement(Erratum):
         return Check(
             self.label, verdict, max((t.tested for t in own), default=0), min((t.margin for t in own), default=np.inf),
             words, str(self.counterexample) if refuted else "", tightest, loosest.instance, made, failed,
-        )  # fmt: skip
+        )
 
 
 def numbered(item: Relation | tuple[Any, ...]) -> Iterator[tuple[str | tuple[str, int], Relation, object]]:

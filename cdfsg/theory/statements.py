@@ -15,17 +15,17 @@ from cdfsg.theory.statement import Check, Erratum, Statement
 from cdfsg.theory import (  # isort: skip
     adaptive, approximate, assumptions, counterexamples, definitions, derivatives, first_order, hypotheses,
     near_feasible, rates, sampling, second_order, tracker,
-)  # fmt: skip
+)
 
 MODULES = (assumptions, definitions, derivatives, first_order, second_order, near_feasible, approximate, hypotheses,
-           sampling, tracker, adaptive, rates)  # fmt: skip
+           sampling, tracker, adaptive, rates)
 EVERY = tuple(entry for module in MODULES for entry in vars(module).values() if isinstance(entry, Statement))
 """The statements in the paper's order."""
 STATEMENTS = {statement.label: statement for statement in EVERY}
 NAME, ERRATA = "statements.csv", "errata.toml"
 MISPRINTS = Path(__file__).with_name("misprints.toml")
 COLUMNS = ("statement", "place", "says", "verdict", "assumes", "source", "known_by", "tightest", "instance",
-           "searches", "failed")  # fmt: skip
+           "searches", "failed")
 """Of the record: attributes of `Statement` and of `Check`."""
 
 
@@ -67,7 +67,7 @@ def differences(checks: Sequence[Check], rows: dict[str, dict[str, str]]) -> lis
     return [
         f"{name} is recorded as {told.get(name, 'nothing')!r} but found to be {found.get(name, 'nothing')!r}"
         for name in dict.fromkeys([*found, *told]) if found.get(name) != told.get(name)
-    ]  # fmt: skip
+    ]
 
 
 def as_csv(checks: Sequence[Check]) -> str:
