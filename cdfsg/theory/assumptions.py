@@ -93,7 +93,7 @@ def bounded_below_for_large_beta() -> Margins:
 
     So h is at least a function of C in which ``(beta/6 - L_g/(8 s)) tr C^3`` dominates.
     """
-    for case, h, X, rng in points(somewhere, instances(COUNT, 50, betas=(1.0,))):
+    for case, h, X, rng in points(somewhere, 50, betas=(1.0,)):
         s = case.spectrum[0]
         h = replace(h, beta=(0.75 + 10 ** rng.uniform(-6, 1)) * (case.L_g or 1.0) / s)
         X *= 10 ** rng.uniform(-1, 4)
@@ -110,7 +110,7 @@ def bounded_below_for_large_beta() -> Margins:
               "below only for beta >= 3/2 rho_1 (Huber: 3/2 mu rho_1), which 0.1 is not for the identity merit",
     severity="outside the assumptions", counterexample=counterexamples.small_beta_is_unbounded, source=OURS)
 def bounded_below() -> Margins:
-    for case, h, X, rng in points(somewhere, instances(COUNT, 51, kinds=QUADRATICS)):
+    for case, h, X, rng in points(somewhere, 51, kinds=QUADRATICS):
         X *= 10 ** rng.uniform(-1, 4)
         least = h.value(quadratic_minimiser(case))
         yield case, at_most(least, h.value(X))

@@ -16,7 +16,7 @@ from cdfsg.theory.stationary import quadratic_minimiser
     says="The tangent space of the feasible set at X is {D: Psi(D'MX) = 0}.")
 def tangent_space() -> Margins:
     """The derivative of C along D is ``2 Psi(D'MX)``, which is onto S^p, as ``D = XS`` shows."""
-    for case, h, X, rng in points(feasible, instances(COUNT, 26)):
+    for case, h, X, rng in points(feasible, 26):
         D, S = rng.standard_normal(X.shape), sym(rng.standard_normal((case.p, case.p)))
         yield (equal(along(h.constraint, X, D), 2 * sym(D.T @ h.M @ X), norm(D) * norm(h.M @ X) + norm(D) ** 2),
                equal(sym((X @ S).T @ h.M @ X), S, norm(S)))
@@ -29,7 +29,7 @@ def tangent_space() -> Margins:
     severity="wrong formula", counterexample=counterexamples.normal_space)
 def tangent_and_normal_space() -> Margins:
     """For ``T = D - XS``, ``S = Psi(X'MD)``: ``Psi(X'MT) = S - S = 0``, and ``<T, MXS> = tr(Psi(T'MX) S) = 0``."""
-    for _, h, X, rng in points(feasible, instances(COUNT, 1)):
+    for _, h, X, rng in points(feasible, 1):
         D = rng.standard_normal(X.shape)
         T, S = parts_of(h.M, X, D)
         scale = norm(X.T @ h.M @ D) + 1
@@ -75,7 +75,7 @@ def saddle_points() -> Margins:
     severity="typo", counterexample=counterexamples.approximate_stationarity)
 def approximate_points() -> Margins:
     """``X'L(X)`` is the skew part of ``X' grad f(X)``; at a minimiser ``AX = MX (X'AX)``."""
-    for case, h, X, _ in points(feasible, instances(COUNT, 4)):
+    for case, h, X, _ in points(feasible, 4):
         low, high = case.spectrum
         yield equal(sym(X.T @ h.lagrangian_gradient(X)), 0, norm(X) * norm(h.problem.gradient(X)))
         if case.kind in QUADRATICS:

@@ -10,10 +10,7 @@ from cdfsg.linalg import Array, eye_like, sym
 from cdfsg.penalty import Penalty, dissolving_factor
 from cdfsg.problems import GCCA
 from cdfsg.theory import counterexamples
-
-from cdfsg.theory.instances import (  # isort: skip
-    COUNT, CURVED, Instance, any_instances, feasible, in_omega, instances, points, somewhere,
-)
+from cdfsg.theory.instances import ANYWHERE, COUNT, CURVED, Instance, feasible, in_omega, instances, points, somewhere
 from cdfsg.theory.statement import BLANKET, EVERY, SMOOTH, Margins, at_most, beside, equal, inner, norm, statement
 
 STEP = 2e-3  # of the difference quotient, of sixth order, relative to the direction
@@ -32,7 +29,7 @@ def along(function: Callable[[Array], Array | float], X: Array, D: Array) -> Arr
 
 def smooth_lines(seed: int) -> Iterator[tuple[Penalty, Array, Array]]:
     """Points and directions along which f(A(X)) is smooth within the steps of `derivative`: no merit has a kink."""
-    for _, h, X, rng in points(somewhere, any_instances(COUNT + 200, seed)):
+    for _, h, X, rng in points(somewhere, seed, COUNT + 200, **ANYWHERE):
         D, f = somewhere(h.M, X.shape[1], rng), h.problem
         if isinstance(f, GCCA):
             one, two = f.slices
@@ -54,7 +51,7 @@ def gradient() -> Margins:
 @statement("Le_inner_nablah_XQ", "Section 3.1, Lemma 3.2", assumes=EVERY + ", symmetric Q that commutes with C",
     known_by="algebra", says="<XQ, grad h(X)> = tr((beta C (C + I) - 3/2 Lambda) (C - I) Q).")
 def inner_product() -> Margins:
-    for _, h, X, rng in points(somewhere, any_instances(COUNT, 6)):
+    for _, h, X, rng in points(somewhere, 6, **ANYWHERE):
         C, G = h.constraint(X), dissolved_gradient(h, X)
         Q = commuting(C, rng)
         factor = h.beta * C @ (C + eye_like(C)) - 1.5 * sym(X.T @ G)
@@ -81,7 +78,7 @@ def growth_of_the_gradient() -> Margins:
     says="||G(X)|| <= L_g (3/2 + sigma_max(C)/2) ||X|| + L_0, with equality for linear f.")
 def growth_of_g() -> Margins:
     """By eq:normgraf at ``A(X) = X (3I - C)/2``."""
-    for case, h, X, rng in points(somewhere, instances(COUNT, 9)):
+    for case, h, X, rng in points(somewhere, 9):
         X *= 10 ** rng.uniform(-2, 2)
         sigma = norm(h.constraint(X), 2)
         yield case, at_most(norm(dissolved_gradient(h, X)), case.L_g * (1.5 + sigma / 2) * norm(X) + case.L_0)
@@ -109,7 +106,7 @@ def printed_hessian(h: Penalty, X: Array, D: Array) -> Array:
     assumes="Assumption 3.4, X feasible, or D = X v v' with an eigenvector v of C",
     known_by="algebra", says="The printed Hessian is right where the proofs use it.")
 def printed_hessian_in_use() -> Margins:
-    for case, h, X, rng in points(feasible, instances(COUNT, 11)):
+    for case, h, X, rng in points(feasible, 11):
         Z = in_omega(h.M, case.p, rng)
         v = np.linalg.eigh(h.constraint(Z))[1][:, :1]
         for point, D in ((X, rng.standard_normal(X.shape)), (Z, Z @ v @ v.T)):
@@ -145,7 +142,7 @@ def bound_on_the_derivative_of_g() -> Margins:
     ``(3 - c_i - c_j +- (c_i c_j)^(1/2))/2``.  From D to M^(1/2) D and back costs kappa^(1/2).
     """
     yield "Even 3/2 kappa^(1/2) serves, which is sharp for kappa = 1"
-    for case, h, X, rng in points(in_omega, instances(COUNT, 13, kinds=CURVED)):
+    for case, h, X, rng in points(in_omega, 13, kinds=CURVED):
         low, high = case.spectrum
         D = rng.standard_normal(X.shape)
         J, size, kappa = norm(dissolved_derivative(h, X, D)), case.L_g * norm(D), high / low
@@ -160,7 +157,7 @@ def bound_on_the_derivative_of_g() -> Margins:
     severity="gap in proof", counterexample=counterexamples.inner_bound_inside)
 def bound_on_the_multiplier() -> Margins:
     """By le:normg, ``sigma_max(X)^2 <= sigma/s``, ``||X|| <= p sigma_max(X)`` and ``sigma^(1/2) <= max(sigma, 1)``."""
-    for case, h, X, rng in points(somewhere, instances(COUNT, 14)):
+    for case, h, X, rng in points(somewhere, 14):
         X *= 10 ** rng.uniform(-1, 1)
         if rng.random() < 0.5:  # the bound is tight at sigma_max = 1
             X = X / norm(h.constraint(X), 2) ** 0.5

@@ -38,7 +38,7 @@ def sigma_up() -> Margins:
     yield pool()
     for point in pool().found:
         yield point, at_most(point.eigenvalues[-1], 1.0)
-    for case, h, X, rng in points(feasible, instances(COUNT, 22, betas=(1.0,), shapes=((1, 1), (2, 1), (4, 1)))):
+    for case, h, X, rng in points(feasible, 22, betas=(1.0,), shapes=((1, 1), (2, 1), (4, 1))):
         s, sigma = case.spectrum[0], 1 + rng.choice([0, 10 ** rng.uniform(-3, 2)])
         least, X = 3 / 4 * (case.L_g / s + case.L_0 / s**0.5), X * sigma**0.5
         yield beside("the sharper beta suffices for p = 1", at_most(
@@ -51,7 +51,7 @@ def sigma_up() -> Margins:
     says="Problem and penalty function share their feasible stationary points: grad h = L there.")
 def feasible_points() -> Margins:
     """There ``C = I``, so that ``A(X) = X``, ``Q(C) = I`` and ``beta M X (C^2 - I) = 0``."""
-    for case, h, X, _ in points(feasible, instances(COUNT, 21, betas=(1e-6, 1e-3, 1.0, 1e3))):
+    for case, h, X, _ in points(feasible, 21, betas=(1e-6, 1e-3, 1.0, 1e3)):
         low, high = case.spectrum
         scale = norm(h.problem.gradient(X)) * (high / low) + h.beta * high**0.5
         yield equal(h.gradient(X), h.lagrangian_gradient(X), scale)

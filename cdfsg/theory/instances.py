@@ -26,6 +26,10 @@ CONDITIONS = (1.0, 10.0, 1e4, 1e8)  # condition numbers of M
 BETAS = (1.0, 3.0, 100.0)  # in units of the threshold
 DIAGONAL = 1e6  # from this condition number on
 ANY_BETAS = (1e-3, 1.0, 1e3)  # for what holds for every beta
+ANYWHERE: dict[str, Any] = {
+    "kinds": KINDS, "betas": ANY_BETAS, "conditions": (*CONDITIONS, np.inf), "absolute": True,
+}
+"""Options of `instances` without assumptions: also singular M, the Huber merit, and every beta."""
 REACH = 1 / 6  # radius of Omega_{1/6} (eq:omegar)
 
 
@@ -139,15 +143,11 @@ def objective(kind: str, rng: Generator, M: Array, p: int) -> tuple[Problem, Arr
     return problem, problem.M
 
 
-Instances = Iterator[tuple[Instance, Generator]]
-"""Instances, each with a generator for its points."""
-
-
 def instances(
     count: int, seed: int, kinds: Sequence[str] = LIPSCHITZ, betas: Sequence[float] = BETAS,
     conditions: Sequence[float] = CONDITIONS, shapes: Sequence[tuple[int, int]] = SHAPES, absolute: bool = False,
-) -> Instances:
-    """Instances within the blanket assumptions; betas in units of the threshold unless `absolute`."""
+) -> Iterator[tuple[Instance, Generator]]:
+    """Instances within the blanket assumptions, with a generator; betas in units of the threshold unless `absolute`."""
     rng = default_rng(seed)
     for kind, (n, p), condition, beta in islice(cycle(product(kinds, shapes, conditions, betas)), count):
         if condition < np.inf:
@@ -157,11 +157,6 @@ def instances(
         problem, M = objective(kind, rng, M, p)
         unit = 1.0 if absolute else Penalty(problem, M, 1.0).threshold(p)
         yield Instance(Penalty(problem, M, beta * unit), p, kind), rng
-
-
-def any_instances(count: int, seed: int, kinds: Sequence[str] = KINDS) -> Instances:
-    """Instances without assumptions: also singular M, the Huber merit, and every beta."""
-    return instances(count, seed, kinds, ANY_BETAS, (*CONDITIONS, np.inf), absolute=True)
 
 
 def with_spectrum(M: Array, spectrum: Array, rng: Generator) -> Array:
@@ -193,9 +188,11 @@ def near_feasible(M: Array, p: int, rng: Generator) -> Array:
     return with_spectrum(M, 1 + radius * shift / np.linalg.norm(shift), rng)
 
 
-def points(place: Callable[..., Array], stream: Instances) -> Iterator[tuple[Instance, Penalty, Array, Any]]:
-    """Each instance with its h, a point of the given kind, and the generator."""
-    for case, rng in stream:
+def points(
+    place: Callable[..., Array], seed: int, count: int = COUNT, **options: Any
+) -> Iterator[tuple[Instance, Penalty, Array, Any]]:
+    """Each of some `instances` with its h, a point of the given kind, and the generator."""
+    for case, rng in instances(count, seed, **options):
         yield case, case.h, place(case.h.M, case.p, rng), rng
 
 

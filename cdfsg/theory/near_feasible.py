@@ -1,6 +1,5 @@
 """Section 3.4: how the gradient of h measures stationarity and violation in Omega_{1/6}."""
 
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -8,7 +7,7 @@ from cdfsg.linalg import Array, eye_like, sym
 from cdfsg.penalty import Penalty, dissolving_factor
 from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import commuting, dissolved_gradient
-from cdfsg.theory.instances import COUNT, Instance, instances, near_feasible, points, somewhere
+from cdfsg.theory.instances import Instance, near_feasible, points, somewhere
 from cdfsg.theory.statement import ABOVE, BLANKET, Margins, Relation, at_most, beside, equal, inner, norm, statement
 
 NEAR = ABOVE + ", X in Omega_{1/6}"
@@ -41,17 +40,13 @@ def star_bx(case: Instance, X: Array, constant: float = 7) -> tuple[Relation, Re
     return at_most(slope, L + constant * h.beta * high**0.5 * gap), at_most(below, slope)
 
 
-def near(seed: int) -> Iterator[tuple[Instance, Penalty, Array, object]]:
-    return points(near_feasible, instances(COUNT, seed))
-
-
 @statement("eq:sta2", "Section 3.4, equation (34)", assumes=BLANKET,
     known_by="algebra", says="<XQ, grad g(X)> = -3/2 tr(Lambda (C - I) Q).",
     printed="for any Q in S^p",
     corrected="for any Q in S^p that commutes with X'MX; C^2 - I, for which it is used, does",
     severity="gap in proof", counterexample=counterexamples.any_symmetric_factor)
 def inner_product() -> Margins:
-    for _, h, X, rng in points(somewhere, instances(COUNT, 41)):
+    for _, h, X, rng in points(somewhere, 41):
         C, G = h.constraint(X), dissolved_gradient(h, X)
         Lambda = sym(X.T @ G)
         for Q in (commuting(C, rng), C @ C - eye_like(C)):
@@ -64,7 +59,7 @@ def inner_product() -> Margins:
     says="||grad h|| >= ||grad g|| / (2 kappa^(1/2)) + beta s^(1/2) ||C - I|| / 2.")
 def violation_is_bounded() -> Margins:
     """eq:sta1 and eq:sta2 with step (ii) corrected: ``14/5 beta - 13/2 sigma_max(X'G) >= beta``."""
-    for case, _, X, _ in near(42):
+    for case, _, X, _ in points(near_feasible, 42):
         yield case, feabound(case, X)
 
 
@@ -75,7 +70,7 @@ def violation_is_bounded() -> Margins:
     severity="wrong constant", counterexample=counterexamples.neighbourhood_step)
 def violation_proof() -> Margins:
     """``3 (C + I) <= 13/2 I``, and ``C (C + I)^2 >= 5/6 (11/6)^2 I >= 14/5 I``."""
-    for case, h, X, _ in near(43):
+    for case, h, X, _ in points(near_feasible, 43):
         C = h.constraint(X)
         wide = C + eye_like(C)
         product = X.T @ dissolved_gradient(h, X)
@@ -89,7 +84,7 @@ def violation_proof() -> Margins:
     corrected="grad f(A(X)) - grad f(X) - 1/2 grad f(A(X)) (X'MX - I) - ...",
     severity="typo", counterexample=counterexamples.dissolved_gradient_sign)
 def sandwich_proof() -> Margins:
-    for _, h, X, _ in near(45):
+    for _, h, X, _ in points(near_feasible, 45):
         C, G, gradient = h.constraint(X), dissolved_gradient(h, X), h.problem.gradient(X)
         terms = G - gradient - G @ (C - eye_like(C)) / 2 - h.M @ X @ sym(X.T @ (G - gradient))
         yield equal(dissolved_part(h, X) - h.lagrangian_gradient(X), terms, norm(h.M @ X) * h.beta)
@@ -102,7 +97,7 @@ def sandwich_proof() -> Margins:
     severity="typo", counterexample=counterexamples.lost_violation)
 def sandwich_step() -> Margins:
     """``||A(X) - X|| <= sigma_max(X) ||C - I||/2`` in the corrected first line."""
-    for case, h, X, _ in near(44):
+    for case, h, X, _ in points(near_feasible, 44):
         low = case.spectrum[0]
         gap = norm(dissolved_part(h, X) - h.lagrangian_gradient(X))
         # beta~ s / 12 = kappa (3 (p+1) L_g + s^(1/2) L_0)
@@ -117,7 +112,7 @@ def sandwich_step() -> Margins:
 def sandwich() -> Margins:
     """By step (iii), and eq:feabound or ``||MX (C^2 - I)|| <= (7/6)^(1/2) 13/6 sigma_max(M)^(1/2) ||C - I||``."""
     yield f"Even {SHARPER} serves for 7"
-    for case, _, X, _ in near(46):
+    for case, _, X, _ in points(near_feasible, 46):
         yield case, *star_bx(case, X), beside("the sharper constant serves", star_bx(case, X, SHARPER)[0])
 
 
@@ -125,7 +120,7 @@ def sandwich() -> Margins:
     says="Problem and penalty function share approximate stationary points, with the printed constants.")
 def shared_approximate_points() -> Margins:
     """th:star_bx, each term alone."""
-    for case, h, X, _ in near(47):
+    for case, h, X, _ in points(near_feasible, 47):
         low, high = case.spectrum
         slope, epsilon = norm(h.gradient(X)), max(norm(h.lagrangian_gradient(X)), violation(h, X))
         yield (case, at_most(epsilon, (4 + 2 * high**0.5 * h.beta) / (low**0.5 * h.beta) * slope),

@@ -13,7 +13,7 @@ from cdfsg.problems import GCCA, SampledGCCA
 from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import derivative
-from cdfsg.theory.instances import COUNT, LIPSCHITZ, any_instances, draws, points, somewhere
+from cdfsg.theory.instances import ANYWHERE, LIPSCHITZ, draws, points, somewhere
 
 from cdfsg.theory.statement import (  # isort: skip
     BLANKET, EVERY, OURS, Margins, at_most, beside, equal, inner, norm, statement,
@@ -30,7 +30,7 @@ Sizes = tuple[int, ...]
     corrected="beta/6 tr(V (V^2 - 3 I)), which agrees with (CDFCP)",
     severity="wrong formula", counterexample=counterexamples.surrogate_minimiser)
 def surrogate_value() -> Margins:
-    for _, h, X, _ in points(somewhere, any_instances(COUNT, 15)):
+    for _, h, X, _ in points(somewhere, 15, **ANYWHERE):
         value = h.value(X)
         yield equal(h.surrogate(X, h.constraint(X)), value, abs(value) + h.beta)
 
@@ -38,7 +38,7 @@ def surrogate_value() -> Margins:
 @statement("W", "Section 4.1, definition of W", assumes=EVERY + ", smooth f, M_theta symmetric, Y far from C(X)",
     known_by="algebra", says="W(X, Y) is the derivative of H through both arguments, and W(X, C(X)) = grad h(X).")
 def direction() -> Margins:
-    for _, h, X, rng in points(somewhere, any_instances(COUNT, 16, kinds=LIPSCHITZ)):
+    for _, h, X, rng in points(somewhere, 16, **(ANYWHERE | {"kinds": LIPSCHITZ})):
         D, C = somewhere(h.M, X.shape[1], rng), h.constraint(X)
         Y, S = sym(rng.standard_normal(C.shape)), 2 * sym(X.T @ h.M @ D)  # Y moves along S, as C does
         W, slope = h.direction(X, Y), derivative(lambda t: h.surrogate(X + t * D, Y + t * S))  # noqa: B023

@@ -156,7 +156,7 @@ def search(case: Instance, start: Array) -> Point | None:
 @lru_cache(maxsize=1)
 def pool() -> Searches:
     """Some thousands of stationary points within the paper's assumptions, feasible and not, some from searches."""
-    starts = points(somewhere, instances(480, 103))  # one start anywhere per instance
+    starts = points(somewhere, 103, 480)  # one start anywhere per instance
     ends = [search(case, X * 10 ** rng.uniform(-2, 1)) for case, _, X, rng in starts]
     found = [point for point in ends if point]
     for case, rng in instances(432, 101, kinds=QUADRATICS):
