@@ -11,7 +11,7 @@ from cdfsg.penalty import Penalty
 from cdfsg.problems import GCCA, Linear
 from cdfsg.theory import counterexamples
 from cdfsg.theory.instances import COUNT, QUADRATICS, definite, draws, instances, orthogonal, points, somewhere
-from cdfsg.theory.statement import BLANKET, OURS, Margins, at_most, beside, equal, norm, statement, true
+from cdfsg.theory.statement import BLANKET, OURS, Margins, at_most, equal, norm, statement, true
 from cdfsg.theory.stationary import pencil, quadratic_minimiser
 
 FAR = 10.0 ** np.arange(1, 7)  # squared lengths of a column, far out, where h rises if it is bounded below
@@ -61,7 +61,7 @@ def singular_constraint() -> Margins:
         gcca = GCCA(Z.T @ Z / 9, (2, 2), Identity())
         h, X = Penalty(gcca, gcca.M, 1.0), rng.standard_normal((4, 2))
         moved = h.value(X + np.outer(np.eye(4)[3], (5, -3)))
-        yield beside("GCCA ignores the kernel of M", equal(moved, h.value(X), 1 + abs(h.value(X))))
+        yield equal(moved, h.value(X), 1 + abs(h.value(X)), claim="GCCA ignores the kernel of M")
 
 
 @statement("eq:classcca", "Section 1, equation (2)", assumes="two views, identity merit, c_ij = 1, rho_p > 0",

@@ -11,7 +11,7 @@ from cdfsg.penalty import Penalty, dissolving_factor
 from cdfsg.problems import GCCA
 from cdfsg.theory import counterexamples
 from cdfsg.theory.instances import ANYWHERE, COUNT, CURVED, Instance, feasible, in_omega, instances, points, somewhere
-from cdfsg.theory.statement import BLANKET, EVERY, SMOOTH, Margins, at_most, beside, equal, inner, norm, statement
+from cdfsg.theory.statement import BLANKET, EVERY, SMOOTH, Margins, at_most, equal, inner, norm, statement
 
 STEP = 2e-3  # of the difference quotient, of sixth order, relative to the direction
 
@@ -147,7 +147,7 @@ def bound_on_the_derivative_of_g() -> Margins:
         D = rng.standard_normal(X.shape)
         J, size, kappa = norm(dissolved_derivative(h, X, D)), case.L_g * norm(D), high / low
         yield case, at_most(J, (2 + kappa) * size)
-        yield beside("the sharper constant serves", at_most(J, 1.5 * kappa**0.5 * size))
+        yield at_most(J, 1.5 * kappa**0.5 * size, claim="the sharper constant serves")
 
 
 @statement("eq:normlambda", "Section 3.2, equation (23), last two lines", assumes=BLANKET,

@@ -10,10 +10,7 @@ from cdfsg.problems import Quadratic
 from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import dissolved_gradient
 from cdfsg.theory.instances import COUNT, QUADRATICS, Instance, feasible, instances, points
-
-from cdfsg.theory.statement import (  # isort: skip
-    ABOVE, BLANKET, SMOOTH_ABOVE, Margins, at_most, beside, equal, inner, norm, statement, true,
-)
+from cdfsg.theory.statement import ABOVE, BLANKET, SMOOTH_ABOVE, Margins, at_most, equal, inner, norm, statement, true
 from cdfsg.theory.stationary import FEASIBLE, Point, certificate, huber_points, pencil, pool, quadratic_lengths
 
 ROUNDING = 1e-7  # for points from a search or of ill-conditioned M
@@ -41,9 +38,9 @@ def sigma_up() -> Margins:
     for case, h, X, rng in points(feasible, 22, betas=(1.0,), shapes=((1, 1), (2, 1), (4, 1))):
         s, sigma = case.spectrum[0], 1 + rng.choice([0, 10 ** rng.uniform(-3, 2)])
         least, X = 3 / 4 * (case.L_g / s + case.L_0 / s**0.5), X * sigma**0.5
-        yield beside("the sharper beta suffices for p = 1", at_most(
-            1.5 * inner(X, dissolved_gradient(h, X)), least * sigma * (sigma + 1)))
-        yield beside("beta~ is 16 times the sharper beta", at_most(16 * least, case.threshold))
+        product = inner(X, dissolved_gradient(h, X))
+        yield at_most(1.5 * product, least * sigma * (sigma + 1), claim="the sharper beta suffices for p = 1")
+        yield at_most(16 * least, case.threshold, claim="beta~ is 16 times the sharper beta")
 
 
 @statement("Prop_first_order_equivalence_feasible", "Section 3.2, Proposition 3.8",
@@ -73,7 +70,7 @@ def feasible_or_far() -> Margins:
         ratio, (low, high) = point.case.threshold / point.h.beta, point.case.spectrum
         sharper = (ratio * low / (8 * high)) ** 2
         others = [value for value in point.eigenvalues if abs(value - 1) > FEASIBLE]
-        yield point, at_most(min(others), ratio / 4), beside("the sharper bound holds", at_most(max(others), sharper))
+        yield point, at_most(min(others), ratio / 4), at_most(max(others), sharper, claim="the sharper bound holds")
 
 
 @statement("pro:saddle", "Section 3.2, Proposition 3.10", assumes=INFEASIBLE,
@@ -88,8 +85,8 @@ def strict_saddles() -> Margins:
     yield "Explicit directions give 31/32 s beta, which is sharp at beta = beta~"
     case = Instance(Penalty(Quadratic(np.eye(1)), np.eye(1), 72.0), 1, "quadratic")
     sharp = Point(case, np.zeros((1, 1)))
-    yield beside("that is the threshold", equal(case.threshold, case.h.beta, 1.0))
-    yield beside("31/32 is sharp", equal(sharp.least_curvature, -31 / 32 * case.h.beta, 1.0))
+    yield equal(case.threshold, case.h.beta, 1.0, claim="that is the threshold")
+    yield equal(sharp.least_curvature, -31 / 32 * case.h.beta, 1.0, claim="31/32 is sharp")
     yield pool()
     for point in infeasible():
         h, D, sigma = point.h, point.direction, point.eigenvalues[0]
@@ -97,9 +94,9 @@ def strict_saddles() -> Margins:
         of_f, curvature = inner(D, h.problem.hessian(h.dissolve(point.X), D)), inner(D, h.hessian(point.X, D))
         stated = (1 - sigma) * (9 / 4 * (1 - sigma) * of_f - h.beta * (1 + 3 * sigma) * inner(D, h.M @ D))
         yield (point, at_most(printed, -point.least_curvature),
-               beside("the closed form is right", equal(curvature, stated, h.beta * point.case.spectrum[1] * size)),
-               beside("the direction is as curved", at_most(ours * size, -curvature)),
-               beside("31/32 serves", at_most(31 / 8 * printed, ours)))
+               equal(curvature, stated, h.beta * point.case.spectrum[1] * size, claim="the closed form is right"),
+               at_most(ours * size, -curvature, claim="the direction is as curved"),
+               at_most(31 / 8 * printed, ours, claim="31/32 serves"))
 
 
 def curvature_constant(point: Point) -> float:
@@ -149,8 +146,8 @@ def quadratics() -> Margins:
         values = pencil(case)[0]
         sharp = sharp_beta_of_quadratics(values)
         thirds = [third for lam in values for third in quadratic_lengths(float(lam), 1.001 * sharp)[2:]]
-        yield beside("no other length is stationary", true(not any(thirds)))
-        yield beside("beta~ is 32 times the sharp beta", at_most(32 * sharp, case.threshold))
+        yield true(not any(thirds), claim="no other length is stationary")
+        yield at_most(32 * sharp, case.threshold, claim="beta~ is 32 times the sharp beta")
 
 
 def zero_or_one(point: Point) -> float:

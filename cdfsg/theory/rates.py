@@ -15,7 +15,7 @@ from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.theory import counterexamples
 from cdfsg.theory.finite import FinitePencil, every_path, least_penalty, random_pencil, started
 from cdfsg.theory.instances import draws
-from cdfsg.theory.statement import OURS, Margins, at_most, beside, equal, norm, statement, true
+from cdfsg.theory.statement import OURS, Margins, at_most, equal, norm, statement, true
 from cdfsg.theory.tracker import INDEFINITE
 
 STEPS = ", alpha_k = s1 b_k = s2 / sqrt(K), 0 < s1 <= 2"
@@ -67,9 +67,9 @@ def bound_of_algorithm_1() -> Margins:
     numbers, claim = counterexamples.printed_rate_bound.numbers, "the corrected bound holds"
     for toy, X0, setting, _ in chain(random_settings(11), long_settings(16)):
         squares, constants = enumerate_paths(CDFSG(setting.beta), toy, X0, setting)
-        yield toy, beside(claim, at_most(squares[:-1].mean(), first_bound(setting, constants)))
+        yield toy, at_most(squares[:-1].mean(), first_bound(setting, constants), claim=claim)
     means = run_of_counterexample(counterexamples.ROOT_K**2)
-    yield "that of the counterexample", beside(claim, at_most(means, numbers["and almost sure L_W"]))
+    yield "that of the counterexample", at_most(means, numbers["and almost sure L_W"], claim=claim)
     yield f"The solver's mean is {means.mean():.4g} against {numbers['printed']:.3g}"
     yield at_most(means, numbers["printed"])
 
@@ -356,4 +356,4 @@ def slope_margins(solver: CDFSG, steady: CDFSG, s2: float) -> Margins:
         slope, width = slope_and_width(STEADY, np.reshape(means, (len(STEADY), 8, LANES)).mean(axis=2))
         yield f"{slope:.3f} +- {width:.3f} over K = 400 ... 6,400 near a minimiser, {name}"
         yield name, at_most(slope + width, -0.5 + TOLERANCE, 1.0)
-        yield beside("the rate is attained", at_most(-0.5 - TOLERANCE, slope - width, 1.0))
+        yield at_most(-0.5 - TOLERANCE, slope - width, 1.0, claim="the rate is attained")

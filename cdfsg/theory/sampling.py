@@ -14,10 +14,7 @@ from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import derivative
 from cdfsg.theory.instances import ANYWHERE, LIPSCHITZ, draws, points, somewhere
-
-from cdfsg.theory.statement import (  # isort: skip
-    BLANKET, EVERY, OURS, Margins, at_most, beside, equal, inner, norm, statement,
-)
+from cdfsg.theory.statement import BLANKET, EVERY, OURS, Margins, at_most, equal, inner, norm, statement
 
 BETA = 0.7
 QUADRATIC = 1e9  # a Huber threshold that no t of the instances reaches, so that g(t) = t^2/2
@@ -67,7 +64,7 @@ def shared_samples() -> Margins:
         yield equal(biases[0], 0.0, scale)
         for count, bias in enumerate(biases, start=1):
             predicted = without_replacement(count, len(Z)) * biases[0]
-            yield beside("the bias is proportional to (N - l)/((N - 1) l)", equal(bias, predicted, scale))
+            yield equal(bias, predicted, scale, claim="the bias is proportional to (N - l)/((N - 1) l)")
 
 
 @statement("as:blanket (2), Huber", "Assumption 1.1 (2), Section 5",
@@ -82,10 +79,10 @@ def huber_minibatches() -> Margins:
             for bias, variance, exact in huber_bias(Z, sizes, X, Huber(mu)):
                 yield equal(bias, 0.0, exact)
                 scale = variance + 1e-6 * (1 + exact)
-                yield beside("the bias is not negative", at_most(0.0, bias, scale))
-                yield beside("the bias is at most half the variance", at_most(bias, variance / 2, scale))
+                yield at_most(0.0, bias, scale, claim="the bias is not negative")
+                yield at_most(bias, variance / 2, scale, claim="the bias is at most half the variance")
                 if mu == QUADRATIC:
-                    yield beside("the bias is half the variance below mu", equal(bias, variance / 2, scale))
+                    yield equal(bias, variance / 2, scale, claim="the bias is half the variance below mu")
 
 
 def without_replacement(size: int, N: int) -> float:

@@ -12,7 +12,7 @@ from cdfsg.theory import counterexamples
 from cdfsg.theory.derivatives import multiplier_bound
 from cdfsg.theory.first_order import ROUNDING, STATIONARY
 from cdfsg.theory.instances import parts_of
-from cdfsg.theory.statement import SMOOTH, Margins, at_most, beside, equal, inner, statement, true
+from cdfsg.theory.statement import SMOOTH, Margins, at_most, equal, inner, statement, true
 from cdfsg.theory.stationary import Point, hessian_matrix, pool, units
 
 SIGN = 1e-12  # curvature, relative to the Hessian's size, that counts as zero
@@ -68,7 +68,7 @@ def normal_curvature() -> Margins:
         curvature, size = inner(X @ S, h.hessian(X, X @ S)), h.beta * inner(S, S)
         exact = 4 * size - 3 * float(np.trace(S @ S @ X.T @ h.problem.gradient(X)))
         yield point, at_most(4 * size - exact, 4 * size), equal(curvature, exact, size * 10)
-        yield beside("it is at least 15/4 beta |S|^2", at_most(15 / 4 * size, curvature))
+        yield at_most(15 / 4 * size, curvature, claim="it is at least 15/4 beta |S|^2")
 
 
 @statement("le:sop_slep, proof (i)", "Section 3.3, Lemma 3.13, proof, step (i)", assumes=FEASIBLE,

@@ -1,7 +1,7 @@
 """A statement of the paper as one function: a decorator has its words, its body yields margins."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -35,7 +35,7 @@ class Relation:
     lhs: Any
     rhs: Any
     scale: Any = None  # of an error; for bounds the larger side, unless given
-    claim: str = ""  # see `beside`
+    claim: str = ""  # beside the statement; the check raises where it fails
 
     @property
     def margins(self) -> Array:
@@ -47,7 +47,7 @@ class Relation:
         return np.asarray(gap / np.maximum(scale, TINY))
 
 
-def at_most(a: Any, b: Any, scale: Any = None) -> Relation:
+def at_most(a: Any, b: Any, scale: Any = None, claim: str = "") -> Relation:
     """``a <= b``, entrywise.
 
     Examples
@@ -55,21 +55,16 @@ def at_most(a: Any, b: Any, scale: Any = None) -> Relation:
     >>> float(at_most(1.0, 4.0).margins), float(at_most(4.0, 1.0).margins)
     (0.75, -0.75)
     """
-    return Relation(BOUND, a, b, scale)
+    return Relation(BOUND, a, b, scale, claim)
 
 
-def equal(a: Any, b: Any, scale: Any) -> Relation:
+def equal(a: Any, b: Any, scale: Any, claim: str = "") -> Relation:
     """``a = b`` up to rounding of the scale of the terms; a scale with axes has one per instance."""
-    return Relation(IDENTITY, a, b, scale)
+    return Relation(IDENTITY, a, b, scale, claim)
 
 
-def true(condition: object) -> Relation:
-    return Relation(CONDITION, float(not condition), 0.0, 1.0)
-
-
-def beside(claim: str, relation: Relation) -> Relation:
-    """A relation that is claimed beside the statement; the check raises where it fails."""
-    return replace(relation, claim=claim)
+def true(condition: object, claim: str = "") -> Relation:
+    return Relation(CONDITION, float(not condition), 0.0, 1.0, claim)
 
 
 @dataclass(frozen=True)

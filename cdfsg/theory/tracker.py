@@ -11,7 +11,7 @@ from cdfsg.solvers.cdfsg import CDFSG, TrackingState, track
 from cdfsg.theory import counterexamples
 from cdfsg.theory.finite import every_path, random_pencil, started
 from cdfsg.theory.instances import draws
-from cdfsg.theory.statement import BLANKET, Margins, Relation, at_most, beside, equal, norm, statement
+from cdfsg.theory.statement import BLANKET, Margins, Relation, at_most, equal, norm, statement
 
 PRINTED, INDEFINITE, SEMIDEFINITE = 4, 8, 2
 """The constant 4 of pr:yktrack as printed, and for M_theta of two kinds."""
@@ -50,7 +50,7 @@ def variance_of_samples() -> Margins:
         mean, tau_m = M.mean(axis=0), norm(M).max()
         variance, size = (norm(M - mean) ** 2).mean(), norm(mean) ** 2
         yield f"{len(M)} outcomes, n = {M.shape[1]}", at_most(variance, 2 * (tau_m**2 + size))
-        yield beside("the sharper bound holds", at_most(variance, tau_m**2 - size, tau_m**2))
+        yield at_most(variance, tau_m**2 - size, tau_m**2, claim="the sharper bound holds")
 
 
 @statement("pr:yktrack", "Section 4.1, Proposition 4.5", assumes="M_theta symmetric, every b_k",
@@ -121,7 +121,7 @@ def direction_given_the_past() -> Margins:
         yield equal(whole, 0.0, 1.0)
         predicted = (4 * half - whole) / 4 + (2 * whole - 4 * half) / 16  # a b + c b^2
         scale = max(norm(whole), 1e-5 * norm(X))  # rounding of D
-        yield beside("the bias is a b + c b^2", equal(quarter, predicted, scale))
+        yield equal(quarter, predicted, scale, claim="the bias is a b + c b^2")
 
 
 def tracked(X: Array, M: Array, b: Array) -> Iterator[Array]:

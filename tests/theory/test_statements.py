@@ -8,19 +8,7 @@ import pytest
 from cdfsg import checksums
 from cdfsg.files import PAPER
 from cdfsg.theory import counterexamples, statement, statements
-from cdfsg.theory.statement import (
-    CORRECTED,
-    FALSE,
-    HOLDS,
-    Check,
-    Counterexample,
-    Searches,
-    Statement,
-    at_most,
-    beside,
-    equal,
-    true,
-)
+from cdfsg.theory.statement import CORRECTED, FALSE, HOLDS, Check, Counterexample, Statement, at_most, equal, true
 
 EVERY = statements.EVERY
 
@@ -144,7 +132,7 @@ def test_an_instance_counts_once_and_an_array_once_per_entry():
 
 def test_the_loosest_of_the_bounds_is_shown_with_the_instance_where_it_is_tightest_and_how_searches_went():
     items = ("x = 1", HALF, at_most(9.0, 10.0)), ("x = 2", at_most(3.0, 4.0), HALF), ("x = 3", HALF, HALF)
-    check = concluded(*items, Searches(5, 2), Searches(4, 1))
+    check = concluded(*items, statement.Searches(5, 2), statement.Searches(4, 1))
     assert (check.tightest, check.instance, check.searches, check.failed) == ("0.75", "x = 2", 9, 3)
     assert str(check).endswith("It is so. Tightest: x = 2. Searches: 9, 3 failed.")
     assert concluded(equal(1.0, 1.0, 1.0)).tightest == "equality" and concluded(true(1 < 2)).tightest == ""
@@ -163,8 +151,8 @@ def test_the_margin_of_an_identity_is_minus_its_relative_error():
 
 def test_a_claim_beside_a_statement_that_fails_is_named_and_does_not_count_for_the_verdict():
     with pytest.raises(ArithmeticError, match="s: expected that pigs fly, but the least margin of 1 cases is -1"):
-        concluded(HALF, beside("pigs fly", true(1 > 2)))
-    assert concluded(at_most(2.0, 1.0), beside("pigs walk", true(1 < 2))).verdict == FALSE
+        concluded(HALF, true(1 > 2, claim="pigs fly"))
+    assert concluded(at_most(2.0, 1.0), true(1 < 2, claim="pigs walk")).verdict == FALSE
 
 
 # --- the record
