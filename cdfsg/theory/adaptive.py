@@ -1,11 +1,12 @@
 """Section 4.2: the moment estimates of Algorithm 2, under prescribed directions."""
 
 from collections.abc import Iterator
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator, default_rng
+from numpy.random import default_rng
 
 from cdfsg.linalg import Array
 from cdfsg.solvers.cdfsg import AdaptiveState, CDFSGAda
@@ -81,23 +82,17 @@ def run_moments(solver: CDFSGAda, D: Array, B0: Array, V0: Array, alpha: float) 
 
 
 def courses(covered: bool) -> Iterator[tuple[CDFSGAda, Array, Array, Array, Array]]:
-    """Solver, D, and what `run_moments` gives; V_0 is ``(1 - eta2) B_0^2`` if `covered`, else 0."""
-    rng = default_rng(8)
-    for eta1, eta2 in DECAYS:
-        for epsilon, (n, p) in ((1e-8, (1, 1)), (1e-300, (3, 3)), (1.0, (4, 2))):
-            solver = CDFSGAda(eta1=eta1, eta2=eta2, epsilon=epsilon)
-            D = directions(rng, 25, (n, 48, p))
-            B0 = (rng.standard_normal((n, 48, p)) * rng.choice([0, 1, 1e3], (48, 1))).swapaxes(0, 1)
-            V0 = (1 - eta2) * B0**2 if covered else np.zeros_like(B0)
-            yield solver, D, *run_moments(solver, D, B0, V0, ALPHA)
+    """Solver, D, and what `run_moments` gives; V_0 is ``(1 - eta2) B_0^2`` if `covered`, else 0.
 
-
-def directions(rng: Generator, steps: int, shape: tuple[int, int, int]) -> Array:
-    """Random, constant, alternating, growing, decaying, and one before zeros; by lane modulo 6."""
-    D = rng.standard_normal((steps, *shape)).swapaxes(1, 2)
-    k, kind = np.arange(steps)[:, None, None, None], np.arange(shape[1]) % 6
-    one = np.broadcast_to(D[:1], D.shape)
-    forms = one, one * (-1.0) ** k, one * 1.5**k, one * 0.3**k, one * (k == 0)
-    for number, form in enumerate(forms, start=1):
-        D[:, kind == number] = form[:, kind == number]
-    return D
+    D is random, constant, alternating, growing, decaying, or one matrix before zeros; by lane modulo 6.
+    """
+    rng, k = default_rng(8), np.arange(25)[:, None, None, None]
+    for (eta1, eta2), (epsilon, n, p) in product(DECAYS, ((1e-8, 1, 1), (1e-300, 3, 3), (1.0, 4, 2))):
+        D = rng.standard_normal((25, n, 48, p)).swapaxes(1, 2)
+        one = np.broadcast_to(D[:1], D.shape)
+        for number, form in enumerate((one, one * (-1.0) ** k, one * 1.5**k, one * 0.3**k, one * (k == 0)), start=1):
+            D[:, number::6] = form[:, number::6]
+        B0 = (rng.standard_normal((n, 48, p)) * rng.choice([0, 1, 1e3], (48, 1))).swapaxes(0, 1)
+        V0 = (1 - eta2) * B0**2 if covered else np.zeros_like(B0)
+        solver = CDFSGAda(eta1=eta1, eta2=eta2, epsilon=epsilon)
+        yield solver, D, *run_moments(solver, D, B0, V0, ALPHA)

@@ -147,11 +147,6 @@ class Erratum:
     counterexample: Counterexample | None = None  # refutes the printed form
     proof: str = ""  # that the printed form is wrong, where no counterexample is code
 
-    @property
-    def section(self) -> str:
-        """Of the paper, such as ``3.2``."""
-        return self.place.partition("Section ")[2].partition(",")[0].partition(":")[0].partition(";")[0]
-
 
 @dataclass(frozen=True)
 class Check:

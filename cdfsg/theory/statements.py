@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
@@ -35,7 +36,7 @@ def errata() -> list[Erratum]:
     for words in tomllib.loads(MISPRINTS.read_text("utf-8"))["erratum"]:
         name = words.pop("counterexample", "")
         found.append(Erratum(**words, counterexample=getattr(counterexamples, name) if name else None))
-    return sorted(found, key=lambda erratum: erratum.section)
+    return sorted(found, key=lambda erratum: re.findall(r"Section ([^,:;]*)", erratum.place))
 
 
 def recorded(path: Path = PAPER / NAME) -> dict[str, dict[str, str]]:
