@@ -37,8 +37,13 @@ def load_nmnist() -> Views:
     al., Learning sparse feature representations using probabilistic quadtrees and deep belief nets, Neural
     Processing Letters 45 (2017).
     """
-    chosen = named_folder(ENVIRONMENT)
-    data, provenance = _read_published(chosen) if chosen else _make()
+    if chosen := named_folder(ENVIRONMENT):
+        data, provenance = _read_published(chosen)
+    else:
+        how = f"MNIST (numpy {np.__version__} draws the noise; that of requirements.lock gives the checksum)"
+        path = obtain(FILE, FILE_CHECKSUM, [Source(how, lambda: npy(degrade(load_images())))])
+        data = np.load(path, mmap_mode="r")  # processes share its pages
+        provenance = Provenance(f"made from MNIST's training images, seed {SEED}", CHECKSUM, "derived")
     return Views("nmnist", data, (_PIXELS,) * 3, 1 / _WHITE, centred=True, provenance=provenance)
 
 
@@ -104,14 +109,6 @@ def motion_kernel(length: float, degrees: float) -> np.ndarray:
 def to_bytes(values: np.ndarray) -> np.ndarray:
     """Pixels rounded, halves upwards, and clipped to 0..255."""
     return np.clip(np.floor(values + 0.5), 0, _WHITE).astype(np.uint8)
-
-
-def _make() -> tuple[np.ndarray, Provenance]:
-    """The views made from MNIST, mapped read-only: processes share their pages."""
-    how = f"MNIST (numpy {np.__version__} draws the noise; that of requirements.lock gives the checksum)"
-    path = obtain(FILE, FILE_CHECKSUM, [Source(how, lambda: npy(degrade(load_images())))])
-    provenance = Provenance(f"made from MNIST's training images, seed {SEED}", CHECKSUM, "derived")
-    return np.load(path, mmap_mode="r"), provenance
 
 
 def _read_published(folder: Path) -> tuple[np.ndarray, Provenance]:

