@@ -65,7 +65,8 @@ def compute(job: Job) -> pd.DataFrame:
     together = solver.samples_per_step if protocol.minibatches == "consecutive" else 1
     steps = max(1, round(protocol.share * (views.n_samples // job.batch_size // together)))
     settings = pd.DataFrame(np.array(job.settings), columns=list(solver.settings))
-    given, lanes, runs, ends = step_sizes(settings, protocol.tracking), len(settings), [], []
+    given, lanes = step_sizes(settings, protocol.tracking), len(settings)
+    runs, ends = [], []
     for order, start in job.seeds:
         X0 = np.repeat(initial_point(job, solver, start), lanes, axis=0)
         curve = Curve(job.trace_points, steps, len(solver.epochs), lanes) if job.trace_points else None
@@ -88,7 +89,7 @@ def compute(job: Job) -> pd.DataFrame:
     numbers = frame.select_dtypes("float").columns
     frame[numbers] = frame[numbers].map("{:.8g}".format).astype(float)  # beyond is rounding of single precision
     frame = frame.assign(
-        **{name: getattr(job, name) for name in ("dataset", "merit", "batch_size", "p", "solver", "role", "variant")},
+        **{name: value for name, value in vars(job).items() if name in records.JOB},
         beta=protocol.beta, lanes=job.lanes, provenance=views.provenance.kind, key=key_of(job),
     )  # fmt: skip
     # A column that a record does not know comes last, and is refused when the record is written.

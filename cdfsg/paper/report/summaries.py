@@ -101,14 +101,9 @@ def check(experiment: Experiment, judged: pd.DataFrame, runs: pd.DataFrame) -> N
     """Raise AssertionError unless the records are complete and sound."""
     final = runs[(runs["role"] == "reported") & (runs["status"] == "done")]
     lowest, worst = (final["fval_orth"] - final["bound"]).min(), final["fea_orth"].max()
-    conditions = {
-        "no reported run ended": len(final) > 0,
-        "a PCC lies outside [0, 1]": final["pcc"].dropna().between(0, 1 + 1e-9).all(),
-        f"a feasible point lies {-lowest:.1e} below the bound of Fval": not lowest < -1e-6,
-        f"exact post-processing leaves a feasibility violation of {worst:.1e}": worst < 1e-8,
-        "not every printed number has a verdict": len(judged) == len(load_table(experiment.table)),
-        "a verdict is not one of the known words": judged["verdict"].isin(VERDICTS).all(),
-    }
-    for words, holds in conditions.items():
-        if not holds:
-            raise AssertionError(words)
+    assert len(final), "no reported run ended"
+    assert final["pcc"].dropna().between(0, 1 + 1e-9).all(), "a PCC lies outside [0, 1]"
+    assert not lowest < -1e-6, f"a feasible point lies {-lowest:.1e} below the bound of Fval"
+    assert worst < 1e-8, f"exact post-processing leaves a feasibility violation of {worst:.1e}"
+    assert len(judged) == len(load_table(experiment.table)), "not every printed number has a verdict"
+    assert judged["verdict"].isin(VERDICTS).all(), "a verdict is not one of the known words"

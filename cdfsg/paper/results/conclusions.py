@@ -35,7 +35,8 @@ def by_dataset(judged: pd.DataFrame) -> pd.DataFrame:
     """Counts of our algorithms' numbers per data set and in all, with what permuted rows give."""
     ours = counted(judged[judged["solver"].isin(OURS)])
     parts = [attainability(e, archive.runs_of(e)).assign(dataset=e.dataset) for e in archive.published()]
-    attained, rows = pd.concat([*parts, pd.concat(parts).assign(dataset="")]), []
+    attained = pd.concat([*parts, pd.concat(parts).assign(dataset="")])
+    rows = []
     for name, part in pd.concat([ours, ours.assign(dataset="")]).groupby("dataset", sort=False):
         grid = attained[attained["dataset"] == name]
         rows.append(

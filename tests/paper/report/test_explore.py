@@ -38,36 +38,32 @@ def columns(table, name):
     return table.filter(regex=f"^{name}_").to_numpy()
 
 
-def result_of(views, solver, values, merit=Identity(), batch_size=20, p=2, seed=1):  # noqa: B008
-    lanes = {name: np.array([value]) for name, value in values.items()}
-    X0 = initial_points(solver, views.n_features, p, [seed])
-    problem = SampledGCCA(views.sizes, merit)
-    return run(solver, problem, views, X0, lanes, batch_size, seed, dtype=np.float64)
+def result_of(views, solver, merit=Identity()):  # noqa: B008
+    lanes = {name: np.array([value]) for name, value in explore.defaults(solver.name).items()}
+    X0, problem = initial_points(solver, views.n_features, 2, [1]), SampledGCCA(views.sizes, merit)
+    return run(solver, problem, views, X0, lanes, batch_size=20, order=1, dtype=np.float64)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
-def test_a_trace_ends_where_the_engine_ends_with_the_metrics_and_the_h_of_that_point(views, name):
-    solver = SOLVERS[name]()
-    result, last = result_of(views, solver, explore.defaults(name)), trace(solver=name, beta=0.1).iloc[-1]
+RUNS = [({"solver": name}, SOLVERS[name](), Identity()) for name in SOLVERS]
+RUNS += [({"merit": "huber", "beta": 0.7, "mu": 0.2}, CDFSG(beta=0.7), Huber(0.2))]
+
+
+@pytest.mark.parametrize("asked, solver, merit", RUNS)
+def test_a_trace_ends_where_the_engine_ends_with_the_metrics_and_the_h_of_that_point(views, asked, solver, merit):
+    result, last = result_of(views, solver, merit), trace(**asked).iloc[-1]
     K = metrics.cross_moments(result.X, views.covariance, views.sizes)
     exact = metrics.canonical_correlations(views.covariance, views.sizes)
-    problem = GCCA(views.covariance, views.sizes, Identity())
+    problem = GCCA(views.covariance, views.sizes, merit)
+    h = Penalty(problem, problem.M, getattr(solver, "beta", 0.1)).value(result.X[0])
     assert last["samples"] == views.n_samples // 20 * 20 and last["stopped_at"] == -1
     assert last["pcc"] == pytest.approx(metrics.tcc(K)[0] / exact[:2].sum(), rel=ROUNDING)
     assert last["fea"] == pytest.approx(metrics.feasibility(K)[0], rel=ROUNDING)
-    assert last["h"] == pytest.approx(Penalty(problem, problem.M, 0.1).value(result.X[0]), rel=ROUNDING)
+    assert last["h"] == pytest.approx(h, rel=ROUNDING)
     constraint = np.linalg.eigvalsh(metrics.constraint(K)[0])
     np.testing.assert_allclose(last.filter(regex="^exact_").to_numpy(float), constraint, rtol=ROUNDING)
     if result.tracker is not None:
         found = last.filter(regex="^Y_").to_numpy(float)
         np.testing.assert_allclose(found, np.linalg.eigvalsh(result.tracker[0]), rtol=ROUNDING)
-
-
-def test_beta_and_mu_are_those_of_the_solver_and_of_h(views):
-    last = trace(merit="huber", beta=0.7, mu=0.2).iloc[-1]
-    X = result_of(views, CDFSG(beta=0.7), explore.defaults("CDFSG"), Huber(0.2)).X[0]
-    problem = GCCA(views.covariance, views.sizes, Huber(0.2))
-    assert last["h"] == pytest.approx(Penalty(problem, problem.M, 0.7).value(X), rel=ROUNDING)
 
 
 def test_the_tracker_is_that_of_the_algorithm_step_by_step(views):
@@ -86,7 +82,7 @@ def test_the_tracker_is_that_of_the_algorithm_step_by_step(views):
 
 @pytest.mark.parametrize("name", [name for name in SOLVERS if not issubclass(SOLVERS[name], CDFSG)])
 def test_a_solver_without_a_tracker_shows_one_minibatch_in_its_place(views, name):
-    table, result = trace(solver=name), result_of(views, SOLVERS[name](), explore.defaults(name))
+    table, result = trace(solver=name), result_of(views, SOLVERS[name]())
     assert explore.draw({"": table}).axes[3].get_title() == "eigenvalues of X'MX on a minibatch"
     P = next(views.batches(20, [1, 3], np.float64))
     left, right = (P[:, view] @ result.X[0, view] for view in views.slices)
