@@ -23,7 +23,7 @@ from cdfsg.paper.protocols import BETA, OURS, entry_of, headline_variant
 from cdfsg.paper.records import SAME_RUN
 from cdfsg.paper.results import tables
 from cdfsg.paper.results.reported import load_table
-from cdfsg.paper.select import ROW, rows_at, select, settings_of, stands, summarise
+from cdfsg.paper.select import ROW, rows_at, select, stands, summarise
 
 Claim = dict[str, Any]
 Instance = tuple[str, bool | None, bool | None]
@@ -36,8 +36,8 @@ class Source:
     """One table: ``cells`` has a row per place, solver and variant; ``runs`` are behind ours.
 
     Columns of ``cells``: `ROW`, variant, accuracy (PCC, or -Fval after exact normalisation), value and value_post (PCC
-    or -Fval), fea, fea_post, seconds; NaN in all where a run diverged.  ``runs`` has those of a cell by its place,
-    variant and settings, with the start as their index.
+    or -Fval), fea, fea_post, seconds; NaN in all where a run diverged.  ``runs`` has those of a cell by its place and
+    variant, with the start as their index.
     """
 
     experiment: Experiment
@@ -78,11 +78,11 @@ def measured(experiment: Experiment, runs: pd.DataFrame) -> Source:
     reported = runs[runs["role"] == "reported"]
     cells = summarise(reported)
     cells = cells[stands(cells, select(runs, experiment.protocol.rule))]
+    behind = _with_accuracy(experiment, reported.merge(cells[SAME_RUN])).groupby([*ROW, "variant"])
     # A row of NaN where no point of the grid was eligible.
     places = product(experiment.batch_sizes, experiment.ps, OURS, ["grid"])
     cells = cells.merge(pd.DataFrame(places, columns=[*ROW, "variant"]), how="outer")
-    groups = _with_accuracy(experiment, reported).groupby(SAME_RUN, dropna=False)
-    by_cell = {_key(next(runs.itertuples())): runs.set_index("start") for _, runs in groups}
+    by_cell = {place: part.set_index("start") for place, part in behind}
     return Source(experiment, _with_accuracy(experiment, cells), by_cell)
 
 
@@ -263,10 +263,6 @@ def _both(holds: bool, *numbers: float) -> bool | None:
     return holds if np.isfinite(numbers).all() else None
 
 
-def _key(cell: Any) -> tuple[Any, ...]:
-    return cell.batch_size, cell.p, cell.solver, cell.variant, settings_of(cell)
-
-
 def _clear(source: Source, cell: Any, rival: Any, quantity: str, other: str, factor: float = 1.0) -> bool | None:
     """Whether the 95 % interval of `quantity` minus `factor` times the rival's `other` excludes 0.
 
@@ -274,7 +270,7 @@ def _clear(source: Source, cell: Any, rival: Any, quantity: str, other: str, fac
     """
     if source.runs is None:
         return None
-    mine, theirs = (source.runs.get(_key(each)) for each in (cell, rival))
+    mine, theirs = (source.runs.get((each.batch_size, each.p, each.solver, each.variant)) for each in (cell, rival))
     if mine is None or theirs is None:
         return False
     apart = (mine[quantity] - factor * theirs[other]).dropna()
