@@ -72,10 +72,9 @@ def select(runs: pd.DataFrame, rule: str = ADOPTED.rule) -> dict[Place, Setting]
         cells["score"] = cells.groupby([*together, *SETTINGS], dropna=False)["score"].transform("mean")
         best = cells.groupby(together)["score"].transform("max")
         cells["score"] = cells["score"].where(~out & (cells["score"] == best))
-    chosen = {}
-    for place, group in cells.dropna(subset=["score"]).groupby(ROW):
-        chosen[int(place[0]), int(place[1]), str(place[2])] = settings_of(group.loc[group["score"].idxmax()])
-    return chosen
+    scored = cells.dropna(subset=["score"])
+    best = scored.loc[scored.groupby(ROW)["score"].idxmax()]
+    return {(cell.batch_size, cell.p, cell.solver): settings_of(cell) for cell in best.itertuples()}
 
 
 def plan(experiment: Experiment, runs: pd.DataFrame) -> Plan:
@@ -103,8 +102,8 @@ def rows_at(table: pd.DataFrame, place: Iterable[object]) -> pd.DataFrame:
 
 def stands(cells: pd.DataFrame, selected: Mapping[Place, Setting]) -> Array:
     """Whether each cell is at given settings, or the selected one of its grid."""
-    points = zip(cells["variant"], cells[ROW].itertuples(index=False, name=None), cells.itertuples(), strict=True)
-    return np.array([name != "grid" or selected.get(at) == settings_of(cell) for name, at, cell in points], dtype=bool)
+    of_grid = [selected.get((cell.batch_size, cell.p, cell.solver)) == settings_of(cell) for cell in cells.itertuples()]
+    return np.array(of_grid, dtype=bool) | (cells["variant"] != "grid").to_numpy()
 
 
 def settings_of(cell: object) -> Setting:
