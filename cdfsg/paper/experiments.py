@@ -116,19 +116,17 @@ class Experiment:
         return f"{self.dataset}-{self.merit}"
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """Files of its records: the table's own, and one of the robustness panels."""
-        return ("", "betas") if self.betas else ("",)
+    def parts(self) -> dict[str, tuple[Stage, ...]]:
+        """Stages by file of records: the table's own, and those of the robustness panels."""
+        panel = Stage("trace", "selected", solvers=OURS, panel=True, smallest_p=True, trace_points=choices.BETA_POINTS)
+        betas = tuple(replace(panel, changes=(("beta", beta),)) for beta in self.betas)
+        return {"": self.stages, "betas": betas} if betas else {"": self.stages}
 
     def jobs(self, plan: Plan | None = None, part: str = "") -> list[Job]:
         """The jobs of one of `parts`; without a plan, those that need none."""
-        panel = Stage("trace", "selected", solvers=OURS, panel=True, smallest_p=True, trace_points=choices.BETA_POINTS)
-        betas = tuple(replace(panel, changes=(("beta", beta),)) for beta in self.betas)
-        return [
-            job for stage in (betas if part == "betas" else self.stages)
-            for place in product(self.batch_sizes, self.ps, self.solvers)
-            for job in self._jobs(stage, place, plan or Plan())
-        ]  # fmt: skip
+        places = list(product(self.batch_sizes, self.ps, self.solvers))
+        stages = self.parts.get(part, ())
+        return [job for stage in stages for at in places for job in self._jobs(stage, at, plan or Plan())]
 
     def _jobs(self, stage: Stage, place: Place, plan: Plan) -> Iterator[Job]:
         batch_size, p, solver = place

@@ -88,7 +88,7 @@ def files_of(experiment, published):
     jobs = experiment.jobs(plan(experiment, published))
     yield "", published[~traced], jobs
     yield "-curves", published[traced], jobs
-    for part in experiment.parts[1:]:
+    for part in [*experiment.parts][1:]:
         runs = archive.more(experiment, part)
         yield f"-{part}", runs, experiment.jobs(plan(experiment, pd.concat([published, runs])), part)
 
