@@ -10,7 +10,6 @@ from cdfsg.paper.records import SETTINGS
 from cdfsg.paper.results.reported import load_table
 from cdfsg.paper.results.verdicts import final_cells
 from cdfsg.paper.select import ROW, grid_cells, select, stands, summarise
-from cdfsg.solvers import SOLVERS
 
 EXACT = "exact solver"
 """The batch eigensolver in a table of times."""
@@ -18,11 +17,9 @@ EXACT = "exact solver"
 
 def selected(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
     """Settings that the rule selects: one row per (batch size, p, solver); NaN for what a solver does not have."""
-    rows = [
-        dict(zip((*ROW, *SOLVERS[place[-1]].settings), (*place, *values), strict=True))
-        for place, values in sorted(select(runs, experiment.protocol.rule).items())
-    ]
-    return pd.DataFrame(rows, columns=[*ROW, *SETTINGS])
+    cells = summarise(runs[runs["role"] == "tuning"])
+    chosen = cells[stands(cells, select(runs, experiment.protocol.rule))]
+    return chosen[[*ROW, *SETTINGS]].sort_values(ROW, ignore_index=True)
 
 
 def trade_off(experiment: Experiment, runs: pd.DataFrame) -> pd.DataFrame:
