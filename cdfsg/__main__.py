@@ -34,14 +34,14 @@ from cdfsg.files import (
     sweep,
 )
 from cdfsg.lock import Busy, lock
-from cdfsg.paper import archive, distribute, exact, experiments, multiverse
+from cdfsg.paper import archive, exact, experiments, multiverse
 from cdfsg.paper.compute import key_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.report import notebooks, summaries
 from cdfsg.paper.results import claims, verdicts
 from cdfsg.paper.results.reported import TABLES, table_name
-from cdfsg.paper.run import run_experiment
+from cdfsg.paper.run import cluster, run_experiment
 from cdfsg.paper.select import plan
 from cdfsg.theory import statements
 
@@ -157,7 +157,7 @@ def _with_data(experiments: Sequence[Experiment]) -> list[Experiment]:
 
 
 def _run_one(experiment: Experiment, arguments: argparse.Namespace) -> int:
-    with distribute.cluster(arguments.dask, arguments.jobs) as workers:
+    with cluster(arguments.dask, arguments.jobs) as workers:
         parts = run_experiment(experiment, RUNS, workers)
     archive.publish(experiment, parts)
     exact.update(archive.folder_of(experiment) / "exact.csv", experiment.dataset, experiment.ps)
@@ -198,7 +198,7 @@ def _verdict(_: argparse.Namespace) -> None:
 
 def _multiverse(arguments: argparse.Namespace) -> None:
     began, kept = time.monotonic(), _with_data(list(EXPERIMENTS.values()))
-    with distribute.cluster(arguments.dask, arguments.jobs) as workers:
+    with cluster(arguments.dask, arguments.jobs) as workers:
         won = multiverse.tour(kept, RUNS, workers, RECORDS)
     words = "meets" if won else "does not meet"
     print(f"Done in {time.monotonic() - began:.0f} s. The search {words} the criterion in data/paper/criterion.toml. "

@@ -16,12 +16,11 @@ from cdfsg import checksums
 from cdfsg.files import say
 from cdfsg.paper import protocols as choices
 from cdfsg.paper.compute import key_of
-from cdfsg.paper.distribute import Workers
 from cdfsg.paper.experiments import Experiment, Place, Stage
 from cdfsg.paper.protocols import FIRST, MU, OURS, Protocol, Setting
 from cdfsg.paper.results import multiverse as scoring
 from cdfsg.paper.results.reported import printed_rows
-from cdfsg.paper.run import run_experiment, run_jobs
+from cdfsg.paper.run import Workers, run_experiment, run_jobs
 from cdfsg.paper.select import ROW, RULES, select, stands, summarise
 from cdfsg.solvers.engine import MINIBATCHES
 

@@ -14,7 +14,7 @@ from distributed import Client
 
 from cdfsg import __main__ as cli
 from cdfsg.files import ROOT
-from cdfsg.paper import compute, distribute, records, run
+from cdfsg.paper import compute, records, run
 from cdfsg.paper.compute import key_of
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.run import run_jobs
@@ -107,7 +107,7 @@ def test_a_worker_that_is_killed_loses_nothing(scheduler, workers, tmp_path, mon
 
     plain = records.write
     monkeypatch.setattr(records, "write", kill)
-    with distribute.cluster(scheduler, 1) as client:
+    with run.cluster(scheduler, 1) as client:
         found = run_jobs(JOBS, tmp_path / "cluster", client)
     assert lost and sum(process.poll() is None for process in processes.values()) == 1
     assert_same(found, run_jobs(JOBS, tmp_path / "here", 1))
@@ -121,7 +121,7 @@ def test_blocks_are_computed_by_the_only_worker_and_written_here(scheduler, work
 
     workers()
     monkeypatch.setattr(run, "compute", not_here)
-    with distribute.cluster(scheduler, 1) as client:
+    with run.cluster(scheduler, 1) as client:
         assert len(run_jobs(JOBS[:2], tmp_path / "runs", client)) == 2 * JOB.lanes
     assert len(os.listdir(tmp_path / "runs")) == 2
 
@@ -130,7 +130,7 @@ def test_a_block_that_fails_on_a_worker_is_named(scheduler, workers, tmp_path):
     workers()
     bad = replace(JOB, solver="Landing", settings=((-1.0, 1.0),))
     words = "p=2 Landing reported/grid.*positive values"
-    with distribute.cluster(scheduler, 1) as client, pytest.raises(ValueError, match=words):
+    with run.cluster(scheduler, 1) as client, pytest.raises(ValueError, match=words):
         run_jobs([bad], tmp_path, client)
 
 
@@ -140,7 +140,7 @@ def test_a_worker_with_other_numerics_is_refused_and_leaves_no_record(scheduler,
         file.write("NUMERICS += 1\n")
     workers(package=tmp_path / "other")
     words = r"^synthetic .*CDFSG reported.* has numerics \d+, .*the process that asked has numerics \d+, .*same version"
-    with distribute.cluster(scheduler, 1) as client, pytest.raises(ValueError, match=words):
+    with run.cluster(scheduler, 1) as client, pytest.raises(ValueError, match=words):
         run_jobs([JOB], tmp_path / "runs", client)
     assert not (tmp_path / "runs").exists()
 
@@ -165,8 +165,8 @@ class Foreign:
 def test_a_block_that_dask_gives_up_ends_the_run_with_its_name(scheduler, workers):
     workers()
     words = "CDFSG reported.*: given up by Dask"
-    with distribute.cluster(scheduler, 1) as client, pytest.raises(ValueError, match=words):
-        list(distribute.each(run.compute_alone, [(JOB, Foreign())], client))
+    with run.cluster(scheduler, 1) as client, pytest.raises(ValueError, match=words):
+        list(run.each(run.compute_alone, [(JOB, Foreign())], client))
 
 
 def test_a_scheduler_that_is_lost_ends_the_run_and_keeps_what_was_finished(tmp_path, monkeypatch):
@@ -177,7 +177,7 @@ def test_a_scheduler_that_is_lost_ends_the_run_and_keeps_what_was_finished(tmp_p
     monkeypatch.setattr(records, "write", lambda *record: (plain(*record), end(process)))
     words = "connection to the Dask scheduler was lost; start it again, and the same command goes on"
     try:
-        with pytest.raises(ValueError, match=words), distribute.cluster(address, 1) as client:
+        with pytest.raises(ValueError, match=words), run.cluster(address, 1) as client:
             run_jobs(JOBS, tmp_path / "runs", client)
     finally:
         end(process)
@@ -186,18 +186,18 @@ def test_a_scheduler_that_is_lost_ends_the_run_and_keeps_what_was_finished(tmp_p
 
 
 def test_a_cluster_of_no_worker_or_of_several_threads_in_one_is_refused(scheduler, workers, monkeypatch):
-    monkeypatch.setattr(distribute, "_PATIENCE", 1)
-    with pytest.raises(ValueError, match=f"no worker; .*dask worker {scheduler}"), distribute.cluster(scheduler, 1):
+    monkeypatch.setattr(run, "_PATIENCE", 1)
+    with pytest.raises(ValueError, match=f"no worker; .*dask worker {scheduler}"), run.cluster(scheduler, 1):
         pass
     workers("--nthreads", "2")
     words = "several threads: .*: 2}.* --nthreads 1 --nworkers"
-    with pytest.raises(ValueError, match=words), distribute.cluster(scheduler, 1):
+    with pytest.raises(ValueError, match=words), run.cluster(scheduler, 1):
         pass
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "nowhere", "http://127.0.0.1:8787/status"])
 def test_an_address_where_no_scheduler_answers_is_told_in_seconds(capsys, monkeypatch, address):
-    monkeypatch.setattr(distribute, "_PATIENCE", 0.3)
+    monkeypatch.setattr(run, "_PATIENCE", 0.3)
     assert cli.main(["run", "--dask", address]) == 1
     assert f"cdfsg: no Dask scheduler at '{address}' (" in capsys.readouterr().err
 
@@ -206,12 +206,12 @@ def test_the_address_of_something_else_than_a_scheduler_is_told_as_such(schedule
     workers()
     with Client(scheduler, set_as_default=False) as client:
         (worker,) = client.nthreads()
-    with pytest.raises(ValueError, match=rf"no Dask scheduler at '{worker}' \(Worker\)"), distribute.cluster(worker, 1):
+    with pytest.raises(ValueError, match=rf"no Dask scheduler at '{worker}' \(Worker\)"), run.cluster(worker, 1):
         pass
-    monkeypatch.setattr(distribute, "_PATIENCE", 0.3)
+    monkeypatch.setattr(run, "_PATIENCE", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(ValueError, match="no answer in 0.3 seconds"), distribute.cluster(address, 1):
+        with pytest.raises(ValueError, match="no answer in 0.3 seconds"), run.cluster(address, 1):
             pass
 
 

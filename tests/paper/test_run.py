@@ -9,7 +9,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from cdfsg.files import ROOT
-from cdfsg.paper import distribute, records, run
+from cdfsg.paper import records, run
 from cdfsg.paper.compute import compute, key_of, origin
 from cdfsg.paper.experiments import Job
 from cdfsg.paper.run import run_experiment, run_jobs
@@ -127,7 +127,7 @@ def test_an_experiment_runs_at_the_settings_that_its_tuning_runs_select(tmp_path
 
 def test_progress_is_whole_lines_on_stderr_that_say_what_is_left(tmp_path, capfd, monkeypatch):
     clock = iter(range(0, 10**6, 3))  # each look at the clock is 3 s later
-    monkeypatch.setattr(distribute.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(run.time, "monotonic", lambda: next(clock))
     run_jobs(JOBS[:3], tmp_path, 1)
     out, err = capfd.readouterr()
     assert out == "" and "\r" not in err and err.endswith("\n")
