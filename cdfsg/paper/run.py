@@ -8,11 +8,11 @@ import asyncio
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 from threadpoolctl import threadpool_limits
@@ -28,9 +28,10 @@ from cdfsg.paper.select import plan
 _PATIENCE = 10
 """Seconds to wait for an answer of the scheduler, and then for its first worker."""
 
-R = TypeVar("R")
 Workers = Any
 """A number of processes of this machine, or a `distributed.Client`."""
+Done = tuple[Job, pd.DataFrame, float]
+"""A job, its record, and its seconds in all."""
 
 
 def run_experiment(experiment: Experiment, folder: Path, workers: Workers) -> dict[str, pd.DataFrame]:
@@ -46,14 +47,15 @@ def run_jobs(jobs: Sequence[Job], folder: Path, workers: Workers) -> pd.DataFram
     missing = [job for job, path in paths.items() if read_if_intact(path, "its job is run again") is None]
     missing.sort(key=lambda job: -job.cost)
     tasks = [(job, (*origin(job), key_of(job))) for job in missing]
-    results = each(compute_alone, tasks, workers)
+    here = isinstance(workers, int)
+    results = processes.each(compute_alone, tasks, workers) if here else on_cluster(tasks, workers)
     for job, frame in progress(results, missing, len(jobs)):
         records.write(frame, paths[job])
     return records.read(paths.values())
 
 
-def compute_alone(job: Job, asked: tuple[str, ...]) -> tuple[Job, pd.DataFrame, float]:
-    """Compute a job of the code and data `asked` for; with its seconds in all."""
+def compute_alone(job: Job, asked: tuple[str, ...]) -> Done:
+    """Compute a job of the code and data `asked` for."""
     began = time.perf_counter()
     # Independent jobs on one BLAS thread each beat threads inside small products.
     with threadpool_limits(1):
@@ -73,16 +75,13 @@ def compute_alone(job: Job, asked: tuple[str, ...]) -> tuple[Job, pd.DataFrame, 
     return job, frame, time.perf_counter() - began
 
 
-def each(compute: Callable[..., R], tasks: Sequence[tuple[Job, Any]], workers: Workers) -> Iterator[R]:
-    """Results of ``compute(*task)`` as they are finished."""
-    if isinstance(workers, int):
-        yield from processes.each(compute, tasks, workers)
-        return
+def on_cluster(tasks: Sequence[tuple[Job, Any]], client: Any) -> Iterator[Done]:
+    """Results of ``compute_alone(*task)`` by the workers of a `distributed.Client`, as they are finished."""
     from distributed import as_completed
 
     # All are submitted at once, so that workers that join the cluster later find some left.
-    futures = {workers.submit(compute, *task, pure=False): task[0] for task in tasks}
-    for future in as_completed(list(futures), loop=workers.loop):
+    futures = {client.submit(compute_alone, *task, pure=False): task[0] for task in tasks}
+    for future in as_completed(list(futures), loop=client.loop):
         try:
             result = future.result()
         except CancelledError as error:
@@ -145,7 +144,7 @@ async def _kind_at(address: str) -> str:
     return str(identity["type"])
 
 
-def progress(results: Iterable[tuple[Job, R, float]], jobs: Sequence[Job], total: int) -> Iterator[tuple[Job, R]]:
+def progress(results: Iterable[Done], jobs: Sequence[Job], total: int) -> Iterator[tuple[Job, pd.DataFrame]]:
     """Results of `jobs`, of `total` in all; stderr gets whole lines on what is done and left."""
     if jobs:
         kept = f", {total - len(jobs)} kept" * (total > len(jobs))

@@ -166,7 +166,7 @@ def test_a_block_that_dask_gives_up_ends_the_run_with_its_name(scheduler, worker
     workers()
     words = "CDFSG reported.*: given up by Dask"
     with run.cluster(scheduler, 1) as client, pytest.raises(ValueError, match=words):
-        list(run.each(run.compute_alone, [(JOB, Foreign())], client))
+        list(run.on_cluster([(JOB, Foreign())], client))
 
 
 def test_a_scheduler_that_is_lost_ends_the_run_and_keeps_what_was_finished(tmp_path, monkeypatch):
