@@ -4,15 +4,17 @@ The sample complexity of Section 4 is for h alone.  The corollary of th:star_bx 
 Omega_{1/6}, where nothing in the paper keeps the iterates; the statement here needs no neighbourhood.
 """
 
+from dataclasses import replace
+from itertools import islice
+
 import numpy as np
 from numpy.random import default_rng
 from sklearn.datasets import load_digits
 
 from cdfsg.linalg import inv_sqrt
-from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory.finite import FinitePencil
 from cdfsg.theory.near_feasible import violation
-from cdfsg.theory.rates import Constants, Setting, first_bound, means_and_constants, random_path
+from cdfsg.theory.rates import Constants, Run, first_bound, means_and_constants, random_path
 from cdfsg.theory.statement import OURS, SMOOTH_ABOVE, Margins, at_most, inner, norm, statement
 from cdfsg.theory.stationary import Point, pool
 
@@ -74,20 +76,19 @@ def digits(size: int = 100, kept: int = 4) -> FinitePencil:
     return FinitePencil(-2 * S * (1 - within), S * within)
 
 
-def observed(toy: FinitePencil, setting: Setting, p: int = 2, lanes: int = 4) -> tuple[float, Constants]:
+def observed(run: Run, p: int = 2, lanes: int = 4) -> tuple[float, Constants]:
     """Mean squared gradient over k < K of a run of Algorithm 1, and its constants, the largest that it has seen."""
-    solver, rng = CDFSG(setting.beta), default_rng(23)
-    X0 = np.linalg.qr(rng.standard_normal((lanes, toy.n, p)))[0] / 2
-    path = random_path(solver, toy, X0, setting.s1, setting.alpha, setting.K - 1, rng)
-    means, constants = means_and_constants(solver, toy, setting, path)
+    rng = default_rng(23)
+    X0 = np.linalg.qr(rng.standard_normal((lanes, run.toy.n, p)))[0] / 2
+    means, constants = means_and_constants(run, islice(random_path(run, X0, rng), run.K))
     return float(means.mean()), constants
 
 
-def steps_needed(epsilon: float, c: Constants, s1: float, beta: float) -> float:
+def steps_needed(epsilon: float, run: Run, c: Constants) -> float:
     """``K(eps) = 16 J_0 N / eps^4``: the corrected bound of the theorem on Algorithm 1 is eps^2 there.
 
     The bound is ``2 (J_0/s2 + N s2) / sqrt(K)``, least at ``s2 = (J_0/N)^(1/2)``.  Then b is ``eps^2 / (4 s1 N)``,
     which must be at most 1.  The constants are taken not to depend on K, but see as:algo (4).
     """
-    N = first_bound(Setting(1, s1, 1.0, beta), c) / 2 - c.J_0
+    N = first_bound(replace(run, K=1, s2=1.0), c) / 2 - c.J_0
     return 16 * c.J_0 * N / epsilon**4

@@ -12,7 +12,7 @@ from cdfsg.theory.assumptions import correlations, two_features
 from cdfsg.theory.derivatives import along
 from cdfsg.theory.finite import FinitePencil, random_pencil
 from cdfsg.theory.instances import COUNT, draws, points, somewhere
-from cdfsg.theory.rates import random_path
+from cdfsg.theory.rates import Run, random_path
 from cdfsg.theory.statement import OURS, Margins, at_most, equal, norm, statement
 from cdfsg.theory.tracker import tracked
 
@@ -61,7 +61,8 @@ def iterates_are_bounded() -> Margins:
         alpha, lanes = float(10.0 ** rng.uniform(-3, np.log10(0.5))), rng.uniform(-1, 1, 30)
         lanes[0] = 1 - 1e-9
         limit = np.maximum(abs(start := lanes * (1 + 2 / alpha) ** 0.25), 9 / 8)
-        states = random_path(CDFSG(1.0), FinitePencil(0 * one, one), start.reshape(-1, 1, 1), alpha, alpha, 60, rng)
+        run = Run(CDFSG(1.0), FinitePencil(0 * one, one), 60, alpha, alpha * 60**0.5)
+        states = random_path(run, start.reshape(-1, 1, 1), rng)
         _, *path = (norm(state.X) for state in states)  # the start is within the limit
         yield at_most(np.max(path, axis=0), limit)
 

@@ -23,13 +23,14 @@ FIRST, SECOND = "Assumptions 1.1 and 4.1", "Assumptions 1.1, 4.1 and 4.7"
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A run with the theorems' step sizes ``alpha = s1 b = s2 / sqrt(K)``."""
+class Run:
+    """A solver on a problem with the theorems' step sizes ``alpha = s1 b = s2 / sqrt(K)``."""
 
+    solver: CDFSG
+    toy: FinitePencil
     K: int
     s1: float
     s2: float
-    beta: float
 
     @property
     def alpha(self) -> float:
@@ -65,9 +66,9 @@ def bound_of_algorithm_1() -> Margins:
     that was found is 10.86; rare large M_theta approach 4/3 / ((1 - t) t^(5/2)) = 10.82 at t = 5/7.
     """
     numbers, claim = counterexamples.printed_rate_bound.numbers, "the corrected bound holds"
-    for toy, X0, setting, _ in chain(random_settings(11), long_settings(16)):
-        squares, constants = enumerate_paths(CDFSG(setting.beta), toy, X0, setting)
-        yield toy, at_most(squares[:-1].mean(), first_bound(setting, constants), claim=claim)
+    for run, X0, _ in chain(random_runs(11), long_runs(16)):
+        squares, constants = enumerate_paths(run, X0)
+        yield run.toy, at_most(squares[:-1].mean(), first_bound(run, constants), claim=claim)
     means = run_of_counterexample(counterexamples.ROOT_K**2)
     yield "that of the counterexample", at_most(means, numbers["and almost sure L_W"], claim=claim)
     yield f"The solver's mean is {means.mean():.4g} against {numbers['printed']:.3g}"
@@ -79,7 +80,8 @@ def run_of_counterexample(K: int, lanes: int = 32) -> Array:
     M_theta = np.array(counterexamples.OUTCOMES, dtype=float)[:, None, None]
     toy = FinitePencil(0 * M_theta, M_theta, float(counterexamples.PULL))
     X0 = np.full((lanes, 1, 1), float(counterexamples.START))
-    return mean_squared_gradients(CDFSG(float(counterexamples.BETA)), toy, X0, 2.0, 2.0, K, default_rng(13))
+    run = Run(CDFSG(float(counterexamples.BETA)), toy, K, 2.0, 2.0 * K**0.5)
+    return mean_squared_gradients(run, X0, default_rng(13))
 
 
 @statement("theorem on Algorithm 1, rate", "Section 4.1, Theorem 4.6, rate", assumes=FIRST + STEPS,
@@ -101,18 +103,20 @@ def bound_of_algorithm_2() -> Margins:
     Searched: n = p = 1, two outcomes of any sign, K <= 3, any B_0, eta and epsilon (`tests.theory.test_printed_bound`).
     """
     runs = []
-    for number, (toy, X0, setting, rng) in enumerate(random_settings(12)):
+    for number, (run, X0, rng) in enumerate(random_runs(12)):
         eta2 = rng.choice([0.5, 0.9, 0.999])
         eta1 = rng.uniform(0, 0.99) * eta2**0.5
         B0 = rng.standard_normal(X0.shape) if number % 2 else np.zeros_like(X0)
-        runs.append((CDFSGAda(setting.beta, eta1, eta2, 10.0 ** rng.uniform(-8, 0)), toy, X0, setting, B0))
-    for toy, X0, setting, rng in long_settings(17):  # a large epsilon makes it almost Algorithm 1
-        epsilon = 10.0 ** rng.uniform(0, 2) * norm(toy.gradient_of_h(X0[None], setting.beta)).item() ** 2
-        setting = replace(setting, s1=min(2.0, setting.s1 * epsilon**0.5), s2=setting.s2 * epsilon**0.5)
-        runs.append((CDFSGAda(setting.beta, 0.0, 1e-3, epsilon), toy, X0, setting, 0 * X0))
-    for solver, toy, X0, setting, B0 in runs:
-        squares, constants = enumerate_paths(solver, toy, X0, setting, B0)
-        yield toy, at_most(squares[1:].mean(), second_bound(solver, X0.size, setting, constants))
+        solver = CDFSGAda(run.solver.beta, eta1, eta2, 10.0 ** rng.uniform(-8, 0))
+        runs.append((replace(run, solver=solver), X0, B0))
+    for run, X0, rng in long_runs(17):  # a large epsilon makes it almost Algorithm 1
+        beta = run.solver.beta
+        epsilon = 10.0 ** rng.uniform(0, 2) * norm(run.toy.gradient_of_h(X0[None], beta)).item() ** 2
+        s1, s2 = min(2.0, run.s1 * epsilon**0.5), run.s2 * epsilon**0.5
+        runs.append((Run(CDFSGAda(beta, 0.0, 1e-3, epsilon), run.toy, run.K, s1, s2), X0, 0 * X0))
+    for run, X0, B0 in runs:
+        squares, constants = enumerate_paths(run, X0, B0)
+        yield run.toy, at_most(squares[1:].mean(), second_bound(run, X0.size, constants))
 
 
 @statement("theorem on Algorithm 2, rate", "Section 4.2, Theorem 4.11, rate", assumes=SECOND + STEPS,
@@ -150,30 +154,32 @@ def saddles_absorb() -> Margins:
         solver, n = (CDFSG(1.0), CDFSGAda(1.0))[number % 2], 2 + number % 3
         v = np.eye(2)[:, :1] if number % 2 else np.linalg.qr(rng.standard_normal((2, 1)))[0]
         X0 = rng.standard_normal((n, 20, 2)).swapaxes(0, 1) @ (np.eye(2) - v @ v.T) / n
-        *_, last = random_path(solver, random_pencil(rng, n, 3), X0, 0.01, 1e-3, 30, rng)
+        run = Run(solver, random_pencil(rng, n, 3), 30, 0.01, 1e-3 * 30**0.5)
+        *_, last = random_path(run, X0, rng)
         yield equal(last.X @ v, 0.0, norm(last.X))
 
 
-def first_bound(setting: Setting, c: Constants) -> float:
-    s1, s2 = setting.s1, setting.s2
+def first_bound(run: Run, c: Constants) -> float:
+    s1, s2 = run.s1, run.s2
     noise = 2 * s2 / s1**2 * c.L_W**2 * c.tau_x**4 * c.variance
     drift = (INDEFINITE * (c.L_W * c.tau_x * c.tau_m) ** 2 + c.L_h / 2) * s2 * c.tau_d**2
-    return float(2 / setting.K**0.5 * (c.J_0 / s2 + noise + drift))
+    return float(2 / run.K**0.5 * (c.J_0 / s2 + noise + drift))
 
 
-def second_bound(solver: CDFSGAda, size: int, setting: Setting, c: Constants, tracking: int = INDEFINITE) -> float:
+def second_bound(run: Run, size: int, c: Constants, tracking: int = INDEFINITE) -> float:
     """The corrected bound of the theorem on Algorithm 2; `size` is n p, `tracking` the constant of pr:yktrack."""
-    s1, s2, eta1 = setting.s1, setting.s2, solver.eta1
+    solver: Any = run.solver
+    s1, s2, eta1 = run.s1, run.s2, solver.eta1
     steps = size / (1 - solver.eta2) / (1 - eta1**2 / solver.eta2)  # pr:xkdist, which is eta~ np (1 - eta1)
     weight = tracker_weight(solver, c.L_W)
     inner = (
         c.J_0 / s2
-        + c.tau_h * c.tau_d * solver.epsilon**-0.5 * (size + 1) / ((1 - eta1) * setting.K**0.5)
+        + c.tau_h * c.tau_d * solver.epsilon**-0.5 * (size + 1) / ((1 - eta1) * run.K**0.5)
         + 2 * tracking * weight * s2 * (c.tau_x * c.tau_m) ** 2 * steps
         + 4 * s2 / s1**2 * weight * c.tau_x**4 * c.variance
         + (3 - eta1) / 2 * c.L_h * s2 * steps / (1 - eta1)
     )
-    return float(2 * (solver.epsilon + c.tau_d**2) ** 0.5 / ((1 - eta1) * setting.K**0.5) * inner)
+    return float(2 * (solver.epsilon + c.tau_d**2) ** 0.5 / ((1 - eta1) * run.K**0.5) * inner)
 
 
 def tracker_weight(solver: CDFSG, L_W: float) -> float:
@@ -181,42 +187,38 @@ def tracker_weight(solver: CDFSG, L_W: float) -> float:
     return L_W**2 / ((1 - solver.eta1) * solver.epsilon**0.5) if isinstance(solver, CDFSGAda) else L_W**2
 
 
-def enumerate_paths(
-    solver: CDFSG, toy: FinitePencil, X0: Array, setting: Setting, B0: Array | float = 0.0
-) -> tuple[Array, Constants]:
+def enumerate_paths(run: Run, X0: Array, B0: Array | float = 0.0) -> tuple[Array, Constants]:
     """`means_and_constants` over all paths, k = 0, ..., K.
 
     Algorithm 1 starts with D_0 by eq:updated, Algorithm 2 with D_0 = 0, B0 and its least V_0.
     """
-    settings = {"s1": setting.s1, "s2": setting.alpha}
-    first = started(solver, toy, X0, settings, null_direction=isinstance(solver, CDFSGAda))
+    solver, settings = run.solver, {"s1": run.s1, "s2": run.alpha}
+    first = started(solver, run.toy, X0, settings, null_direction=isinstance(solver, CDFSGAda))
     if isinstance(solver, CDFSGAda):
         first.B += B0
         first.V = (1 - solver.eta2) * first.B**2
-    return means_and_constants(solver, toy, setting, every_path(solver, toy, first, setting.K))
+    return means_and_constants(run, every_path(solver, run.toy, first, run.K))
 
 
-def means_and_constants(
-    solver: CDFSG, toy: FinitePencil, setting: Setting, states: Iterator[Any]
-) -> tuple[Array, Constants]:
+def means_and_constants(run: Run, states: Iterator[Any]) -> tuple[Array, Constants]:
     """``E||grad h(X_k)||^2`` over the lanes of each state, and the constants, the largest that are seen."""
-    h, means, sizes, J_0, gap = toy.penalty(setting.beta), [], [], 0.0, 0.0
+    solver, toy, beta, means, sizes, J_0, gap = run.solver, run.toy, run.solver.beta, [], [], 0.0, 0.0
     for k, state in enumerate(states):
-        slopes = toy.gradient_of_h(state.X, setting.beta)
+        slopes = toy.gradient_of_h(state.X, beta)
         means.append((norm(slopes) ** 2).mean())
         sizes.append([norm(a).max() for a in (state.X, state.D, slopes)])
         if k == 0:
             gap = (norm(state.X.mT @ toy.M @ state.X - state.Y) ** 2).mean()
-            J_0 = float(np.mean([h.value(X) for X in state.X])) - least_penalty(toy, setting.beta, state.X.shape[2])
+            J_0 = float(np.mean([*map(toy.penalty(beta).value, state.X)])) - least_penalty(toy, beta, state.X.shape[2])
             if isinstance(solver, CDFSGAda):
                 move = state.B / np.sqrt(solver.epsilon + state.V)
-                J_0 -= setting.alpha / (1 - solver.eta1) * np.sum(slopes * move, axis=(1, 2)).mean()  # eq:jkdefi_1
+                J_0 -= run.alpha / (1 - solver.eta1) * np.sum(slopes * move, axis=(1, 2)).mean()  # eq:jkdefi_1
                 sizes.append([0.0, norm(state.B).max(), 0.0])  # tau_d bounds B_0, as pro:bvbound asks
     tau_x, tau_d, tau_h = np.max(sizes, axis=0)
     tau_m, size = norm(toy.M_theta).max(), state.X[0].size
     pace = (size / (1 - solver.eta2)) ** 0.5 if isinstance(solver, CDFSGAda) else tau_d  # of ||X_{k+1} - X_k||/alpha
-    tau_y = tau_x * tau_m * (tau_x + 2 * setting.s1 * pace)  # pro:boundy
-    L_h, L_W = (exact_lipschitz if size == 1 else bounded_lipschitz)(toy, setting.beta, tau_x, tau_y)
+    tau_y = tau_x * tau_m * (tau_x + 2 * run.s1 * pace)  # pro:boundy
+    L_h, L_W = (exact_lipschitz if size == 1 else bounded_lipschitz)(toy, beta, tau_x, tau_y)
     variance = (norm(toy.M_theta - toy.M) ** 2).mean()
     J_0 += tracker_weight(solver, L_W) * gap
     return np.array(means), Constants(tau_x, tau_d, tau_h, tau_m, variance, L_h, L_W, J_0)
@@ -247,8 +249,8 @@ def bounded_lipschitz(toy: FinitePencil, beta: float, tau_x: float, tau_y: float
     return L_h, L_W
 
 
-def random_settings(seed: int) -> Iterator[tuple[FinitePencil, Array, Setting, Generator]]:
-    """Problems, initial points and step sizes with ``b <= 1`` and ``s1 <= 2``, and their generator."""
+def random_runs(seed: int) -> Iterator[tuple[Run, Array, Generator]]:
+    """Runs of Algorithm 1 with ``b <= 1`` and ``s1 <= 2``, initial points, and their generator."""
     for number, rng in draws(1000, seed):
         n, p = ((1, 1), (1, 1), (2, 1), (1, 1), (1, 1), (2, 2))[number % 6]
         outcomes = 1 + (number % 5 > 0)  # a fifth of them are deterministic
@@ -265,17 +267,17 @@ def random_settings(seed: int) -> Iterator[tuple[FinitePencil, Array, Setting, G
         L_h, _ = bounded_lipschitz(toy, beta, norm(X0) + size, 1.0)
         b = rng.choice([1, rng.uniform(0.05, 1)])
         alpha = min(10.0 ** rng.uniform(-2, 0) / L_h, 2 * b)
-        yield toy, X0, Setting(K, alpha / b, alpha * K**0.5, beta), rng
+        yield Run(CDFSG(beta), toy, K, alpha / b, alpha * K**0.5), X0, rng
 
 
-def long_settings(seed: int) -> Iterator[tuple[FinitePencil, Array, Setting, Generator]]:
-    """Problems on the line without noise, and as many small steps as reach a stationary point."""
+def long_runs(seed: int) -> Iterator[tuple[Run, Array, Generator]]:
+    """Runs on the line without noise, of as many small steps as reach a stationary point."""
     for _, rng in draws(12, seed):
         M = rng.uniform(1, 4)
         toy = FinitePencil(np.full((1, 1, 1), rng.uniform(-1, 1)), np.full((1, 1, 1), M))
         beta, x = 3 * norm(toy.A) / M, M**-0.5 * rng.choice([0.1, 0.5, 0.9, 1.3])
         alpha = 10.0 ** rng.uniform(-2, -1) / bounded_lipschitz(toy, beta, x + M**-0.5, 1.0)[0]
-        yield toy, np.full((1, 1), x), Setting(600, 2.0, alpha * 600**0.5, beta), rng
+        yield Run(CDFSG(beta), toy, 600, 2.0, alpha * 600**0.5), np.full((1, 1), x), rng
 
 
 HORIZONS = (200, 800, 3200, 12800)
@@ -286,26 +288,24 @@ S1, S2 = 2.0, {"CDFSG": 0.7, "CDFSG-Ada": 0.1}
 DENSE, STRIDE = 512, 16  # gradients at every k up to DENSE, in the transient, then at every STRIDE-th
 
 
-def mean_squared_gradients(solver: CDFSG, toy: FinitePencil, X0: Array, s1: float, s2: float, K: int,
-                           rng: Generator) -> Array:
+def mean_squared_gradients(run: Run, X0: Array, rng: Generator) -> Array:
     """``1/K sum_{k=1}^K ||grad h(X_k)||^2`` of lanes with draws of their own."""
     total = np.zeros(len(X0))
-    for k, state in enumerate(random_path(solver, toy, X0, s1, s2, K, rng)):
+    for k, state in enumerate(random_path(run, X0, rng)):
         weight = 1 if k <= DENSE else STRIDE
         if k and k % weight == 0:
-            total += weight * norm(toy.gradient_of_h(state.X, solver.beta)) ** 2
-    return total / K
+            total += weight * norm(run.toy.gradient_of_h(state.X, run.solver.beta)) ** 2
+    return total / run.K
 
 
-def random_path(solver: CDFSG, toy: FinitePencil, X0: Array, s1: float, s2: float, K: int,
-                rng: Generator) -> Iterator[Any]:
+def random_path(run: Run, X0: Array, rng: Generator) -> Iterator[Any]:
     """The state at k = 0, ..., K in lanes with draws of their own, always in the same arrays."""
-    values = {"s1": np.full((len(X0), 1, 1), s1), "s2": np.full((len(X0), 1, 1), s2)}
+    values, toy = {"s1": np.full((len(X0), 1, 1), run.s1), "s2": np.full((len(X0), 1, 1), run.alpha)}, run.toy
     theta = rng.integers(toy.outcomes, size=len(X0))
-    state = solver.start(toy, X0.copy(), values, toy.draw(theta, theta))
+    state = run.solver.start(toy, X0.copy(), values, toy.draw(theta, theta))
     yield state
-    for _ in range(K):
-        solver.step(toy, state, toy.draw(*rng.integers(toy.outcomes, size=(2, len(X0)))))
+    for _ in range(run.K):
+        run.solver.step(toy, state, toy.draw(*rng.integers(toy.outcomes, size=(2, len(X0)))))
         yield state
 
 
@@ -320,7 +320,7 @@ def rate(solver: CDFSG) -> tuple[Array, float, float]:
     for K in HORIZONS:
         rng = default_rng([0, K])
         X0 = np.linalg.qr(rng.standard_normal((LANES, 5, 2)))[0] / 2
-        means.append(mean_squared_gradients(solver, toy, X0, S1, S2[solver.name] / K**0.5, K, rng))
+        means.append(mean_squared_gradients(Run(solver, toy, K, S1, S2[solver.name]), X0, rng))
     return np.array(means), *slope_and_width(HORIZONS, means)
 
 
@@ -352,7 +352,7 @@ def slope_margins(solver: CDFSG, steady: CDFSG, s2: float) -> Margins:
         A_xi, M_theta = (np.diag(mean) + a - a.mean(axis=0) for mean, a in ((A, A_xi), (M, M_theta)))
         toy, X = FinitePencil(A_xi, M_theta), eigh(np.diag(A), np.diag(M))[1][:, :p]
         X0 = np.repeat(X[None], 8 * LANES, axis=0)
-        means = [mean_squared_gradients(steady, toy, X0, 0.5, s2 / K**0.5, K, default_rng(3)) for K in STEADY]
+        means = [mean_squared_gradients(Run(steady, toy, K, 0.5, s2), X0, default_rng(3)) for K in STEADY]
         slope, width = slope_and_width(STEADY, np.reshape(means, (len(STEADY), 8, LANES)).mean(axis=2))
         yield f"{slope:.3f} +- {width:.3f} over K = 400 ... 6,400 near a minimiser, {name}"
         yield name, at_most(slope + width, -0.5 + TOLERANCE, 1.0)

@@ -94,6 +94,6 @@ def test_a_run_leaves_the_start_that_it_is_given_for_the_next_one():
     rng = np.random.default_rng(0)
     X0 = rng.standard_normal((3, 2, 1))
     given = X0.copy()
-    *_, last = rates.random_path(CDFSG(1.0), random_pencil(rng, 2, 3), X0, 1.0, 0.01, 5, rng)
+    *_, last = rates.random_path(rates.Run(CDFSG(1.0), random_pencil(rng, 2, 3), 5, 1.0, 0.01), X0, rng)
     np.testing.assert_array_equal(X0, given)
     assert (last.X != X0).all()

@@ -1,13 +1,16 @@
 """From a small gradient of h to the problem: the steps of the proof, how sharp it is, and K(eps)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cdfsg.penalty import Penalty
 from cdfsg.problems import Linear
+from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory import approximate
 from cdfsg.theory.instances import Instance, instances, somewhere
-from cdfsg.theory.rates import Setting, first_bound
+from cdfsg.theory.rates import Run, first_bound
 from cdfsg.theory.stationary import Point
 
 
@@ -61,11 +64,11 @@ def test_no_constant_below_one_half_serves_for_the_violation():
 def test_the_bound_of_algorithm_1_is_eps_squared_after_K_of_eps_steps_on_the_digits():
     toy = approximate.digits()
     np.testing.assert_allclose(toy.M, np.eye(8), atol=1e-12)
-    mean, constants = approximate.observed(toy, setting := Setting(200, 2.0, 0.4, 5.0))
-    assert mean <= first_bound(setting, constants)
-    K = approximate.steps_needed(0.5, constants, 2.0, 5.0)
-    slope = first_bound(Setting(1, 2.0, 1.0, 5.0), constants) / 2 - constants.J_0
-    bounds = [first_bound(Setting(int(K), 2.0, s2, 5.0), constants)
+    mean, constants = approximate.observed(run := Run(CDFSG(5.0), toy, 200, 2.0, 0.4))
+    assert mean <= first_bound(run, constants)
+    K = approximate.steps_needed(0.5, run, constants)
+    slope = first_bound(replace(run, K=1, s2=1.0), constants) / 2 - constants.J_0
+    bounds = [first_bound(replace(run, K=int(K), s2=s2), constants)
               for s2 in (constants.J_0 / slope) ** 0.5 * np.array([0.9, 1, 1.1])]  # fmt: skip
     assert bounds[1] == pytest.approx(0.5**2, rel=1e-6) and bounds[1] < min(bounds[0], bounds[2])
-    assert approximate.steps_needed(1.0, constants, 2.0, 5.0) == pytest.approx(K / 16)
+    assert approximate.steps_needed(1.0, run, constants) == pytest.approx(K / 16)

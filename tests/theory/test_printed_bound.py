@@ -85,12 +85,11 @@ def printed_share_of_algorithm_2(t):
         return 1e9
     solver = CDFSGAda(beta, eta1 * eta2**0.5, eta2, 10**log_epsilon)
     K, s1 = int(steps), min(2.0, 10**log_s1)
-    setting = rates.Setting(K, s1, min(10**log_alpha, s1) * K**0.5, beta)
-    X0, B = np.full((1, 1), x), np.full((1, 1), B0)
-    squares, c = rates.enumerate_paths(solver, toy, X0, setting, B)
+    run = rates.Run(solver, toy, K, s1, min(10**log_alpha, s1) * K**0.5)
+    squares, c = rates.enumerate_paths(run, np.full((1, 1), x), np.full((1, 1), B0))
     move = B0 / (solver.epsilon + (1 - eta2) * B0**2) ** 0.5
-    J_0 = c.J_0 + setting.alpha / (1 - solver.eta1) * toy.penalty(beta).gradient(X0).item() * move
-    return rates.second_bound(solver, 1, setting, replace(c, J_0=J_0), PRINTED) / squares[1:].mean()
+    J_0 = c.J_0 + run.alpha / (1 - solver.eta1) * toy.penalty(beta).gradient(np.full((1, 1), x)).item() * move
+    return rates.second_bound(run, 1, replace(c, J_0=J_0), PRINTED) / squares[1:].mean()
 
 
 BOX = [(0.01, 2), (-2, 2), (0.01, 2), (0, 3), (-2, 2), (0, 2), (-4, 0.3), (-3, 0.3), (0, 0.95), (0.01, 0.99), (-6, 3),
