@@ -67,8 +67,7 @@ def singular_constraint() -> Margins:
 @statement("eq:classcca", "Section 1, equation (2)", assumes="two views, identity merit, c_ij = 1, rho_p > 0",
     says="Problem (1) is classical canonical correlation analysis.",
     printed="yields the classical problem with X_i' S_ii X_i = I",
-    corrected="yields it after X -> 2^(1/2) X: X_i' S_ii X_i = I/2 at its minimisers, "
-              "with twice the classical value",
+    corrected="yields it after X -> 2^(1/2) X: X_i' S_ii X_i = I/2 at its minimisers, with twice the classical value",
     severity="wrong constant", counterexample=counterexamples.classical_correlation_scale, rounding=1e-6)
 def classical_correlation() -> Margins:
     """With ``(x, y)`` of rho > 0 the pencil has ``(x, -y)`` of -rho, which is M-orthogonal to all of positive rho.

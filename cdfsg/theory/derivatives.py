@@ -87,8 +87,7 @@ def growth_of_g() -> Margins:
 @statement("Le_formulation_hessian_h", "Section 3.1, Lemma 3.5, last term", assumes=EVERY + ", Assumption 3.4",
     known_by="algebra", says="(16) is the Hessian of the penalty function.",
     printed="4 beta M X Psi(X'MD) X'MX",
-    corrected="2 beta M X (Psi(X'MD) X'MX + X'MX Psi(X'MD)); "
-              "they agree where these commute, as in the proofs",
+    corrected="2 beta M X (Psi(X'MD) X'MX + X'MX Psi(X'MD)); they agree where these commute, as in the proofs",
     severity="wrong formula", counterexample=counterexamples.hessian_last_term)
 def hessian() -> Margins:
     for h, X, D in smooth_lines(10):

@@ -119,8 +119,7 @@ def printed_direction(point: Point) -> Array:
 @statement("pro:saddle, proof", "Section 3.2, Proposition 3.10, proof", assumes=INFEASIBLE,
     known_by="counterexample", says="Along the direction D = X v v' the penalty function has negative curvature.",
     printed="D = X v v'",
-    corrected="where X v = 0, D = u v' with X'Mu = 0; its curvature is "
-              "9/4 hess f(A(X))[D, D] - beta u'Mu",
+    corrected="where X v = 0, D = u v' with X'Mu = 0; its curvature is 9/4 hess f(A(X))[D, D] - beta u'Mu",
     severity="gap in proof", counterexample=counterexamples.vanishing_saddle_direction)
 def strict_saddles_proof() -> Margins:
     yield "It is zero where X v = 0, as at every infeasible point of quadratics"

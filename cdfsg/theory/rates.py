@@ -94,8 +94,7 @@ def rate_of_algorithm_1() -> Margins:
     assumes=SECOND + STEPS + ", s2 <= s1 sqrt(K), V_0 = (1 - eta2) B_0^2",
     known_by="search", says="The mean of E||grad h(X_k)||^2 over 0 < k <= K is at most the printed bound.",
     printed="J_0 = h(X_0) - h(X_*) + c ||C(X_0) - Y_0||^2",
-    corrected="J_0 as in (49), with the momentum term "
-              "-c_0 <grad h(X_0), (eps + V_0)^(-1/2) B_0>, zero for B_0 = 0",
+    corrected="J_0 as in (49), with the momentum term -c_0 <grad h(X_0), (eps + V_0)^(-1/2) B_0>, zero for B_0 = 0",
     severity="wrong formula", counterexample=counterexamples.lyapunov_start)
 def bound_of_algorithm_2() -> Margins:
     """No violation of the printed bound is known either: the nearest miss of 12,000 evaluations is a factor of 6.8.

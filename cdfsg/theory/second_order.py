@@ -57,8 +57,7 @@ def mixed_curvature() -> Margins:
 
 @statement("le:sop_slep, eq:nn", "Section 3.3, Lemma 3.13, equation (29)", assumes=FEASIBLE,
     says="The Hessian is positive on normal directions N = XS != 0: "
-         "<N, hess h[N]> = 4 beta |S|^2 - 3 tr(S^2 X' grad f).",
-    rounding=ROUNDING)
+         "<N, hess h[N]> = 4 beta |S|^2 - 3 tr(S^2 X' grad f).", rounding=ROUNDING)
 def normal_curvature() -> Margins:
     """``J_G(X)[XS] = hess f[XS - XS] = 0``; the other terms of eq:hessh are three times ``-tr(S^2 X' grad f)``."""
     yield "Even at least 15/4 beta |S|^2, which is sharp at beta~"

@@ -57,8 +57,7 @@ def variance_of_samples() -> Margins:
     says="E||C(X_{k+1}) - Y_{k+1}||^2 <= (1-b_k)^2 ||C(X_k) - Y_k||^2 + 2 b_k^2 tau_x^4 v_m^2 "
          "+ 4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2.",
     printed="4 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2",
-    corrected="8 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2, which is sharp; 2 if every M_theta is positive "
-              "semidefinite",
+    corrected="8 tau_x^2 tau_m^2 ||X_{k+1} - X_k||^2, which is sharp; 2 if every M_theta is positive semidefinite",
     severity="wrong constant", counterexample=counterexamples.tracking_constant)
 def recursion() -> Margins:
     """The error is ``(1 - b) (C - Y) + b I_1 - (I_2 - E I_2)``, so 2 ``E||I_2 - E I_2||^2`` is to be bounded.
