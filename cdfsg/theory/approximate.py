@@ -76,10 +76,10 @@ def digits(size: int = 100, kept: int = 4) -> FinitePencil:
     return FinitePencil(-2 * S * (1 - within), S * within)
 
 
-def observed(run: Run, p: int = 2, lanes: int = 4) -> tuple[float, Constants]:
+def observed(run: Run) -> tuple[float, Constants]:
     """Mean squared gradient over k < K of a run of Algorithm 1, and its constants, the largest that it has seen."""
     rng = default_rng(23)
-    X0 = np.linalg.qr(rng.standard_normal((lanes, run.toy.n, p)))[0] / 2
+    X0 = np.linalg.qr(rng.standard_normal((4, run.toy.n, 2)))[0] / 2
     means, constants = means_and_constants(run, islice(random_path(run, X0, rng), run.K))
     return float(means.mean()), constants
 

@@ -26,9 +26,7 @@ CONDITIONS = (1.0, 10.0, 1e4, 1e8)  # condition numbers of M
 BETAS = (1.0, 3.0, 100.0)  # in units of the threshold
 DIAGONAL = 1e6  # from this condition number on
 ANY_BETAS = (1e-3, 1.0, 1e3)  # for what holds for every beta
-ANYWHERE: dict[str, Any] = {
-    "kinds": KINDS, "betas": ANY_BETAS, "conditions": (*CONDITIONS, np.inf), "absolute": True,
-}
+ANYWHERE: Any = {"kinds": KINDS, "betas": ANY_BETAS, "conditions": (*CONDITIONS, np.inf), "absolute": True}
 """Options of `instances` without assumptions: also singular M, the Huber merit, and every beta."""
 REACH = 1 / 6  # radius of Omega_{1/6} (eq:omegar)
 

@@ -55,13 +55,13 @@ TESTS: dict[str, Callable[[Point], bool]] = {
 OF_OMEGA = ("eq:feabound", "th:star_bx")
 
 
-def of_quadratics(count: int = 4, seed: int = 61) -> list[dict[str, float | str]]:
-    """The least beta of each statement on some quadratic f with n = 3, p = 2 and condition number 4.
+def of_quadratics() -> list[dict[str, float | str]]:
+    """The least beta of each statement on four quadratic f with n = 3, p = 2 and condition number 4.
 
     Rows have the statement, the instance, and the ratio to the threshold, found and by a closed form or NaN.
     """
     found: list[dict[str, float | str]] = []
-    cases = instances(count, seed, kinds=("quadratic",), betas=(1.0,), conditions=(4.0,), shapes=((3, 2),))
+    cases = instances(4, 61, kinds=("quadratic",), betas=(1.0,), conditions=(4.0,), shapes=((3, 2),))
     for number, (case, rng) in enumerate(cases):
         top, (values, vectors) = case.threshold, pencil(case)
         closed = {
