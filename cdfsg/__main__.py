@@ -33,7 +33,7 @@ from cdfsg.files import (
     say,
     sweep,
 )
-from cdfsg.lock import Busy, lock
+from cdfsg.lock import lock
 from cdfsg.paper import archive, exact, experiments, multiverse
 from cdfsg.paper.compute import key_of, views_of
 from cdfsg.paper.experiments import EXPERIMENTS, Experiment
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if beforehand:
                 say(f"{arguments.command}, on two cores: {beforehand}")
             action(arguments)
-    except (ValueError, OSError, DownloadError, Busy) as error:
+    except (ValueError, OSError, DownloadError) as error:
         say(str(error))
         return 1
     except ModuleNotFoundError:
@@ -206,8 +206,7 @@ def _multiverse(arguments: argparse.Namespace) -> None:
 
 
 def _notebooks(arguments: argparse.Namespace) -> None:
-    plain = [name for name in notebooks.names() if name not in notebooks.OF_EXPERIMENTS]
-    tasks: list[tuple[Any, ...]] = [(name,) for name in plain]
+    tasks: list[tuple[Any, ...]] = [(name,) for name in notebooks.names() if name not in notebooks.OF_EXPERIMENTS]
     for experiment in filter(archive.exists, arguments.experiments):
         parameters = {"dataset": experiment.dataset, "merit": experiment.merit}
         for name in notebooks.of_experiment(experiment):

@@ -12,13 +12,9 @@ from cdfsg.files import explain, say
 _LOCKED = 1 << 30  # on Windows the byte that is locked, beyond the end: a locked one cannot be read
 
 
-class Busy(RuntimeError):
-    """Another command is at work."""
-
-
 @contextmanager
 def lock(path: Path, command: str) -> Iterator[None]:
-    """Hold the lock file `path` while the body runs; `Busy` if another process holds it."""
+    """Hold the lock file `path` while the body runs; BlockingIOError if another process holds it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)  # worker processes do not inherit it
@@ -29,8 +25,8 @@ def lock(path: Path, command: str) -> Iterator[None]:
             acquire(handle)
         except (BlockingIOError, PermissionError) as error:  # Windows has the second
             holder = path.read_text("utf-8", errors="replace").strip() or "another command"
-            writes = f"and {command} would write the same files"
-            raise Busy(f"{holder} is at work in this checkout, {writes}; wait until it is done, or stop it") from error
+            found = f"{holder} is at work in this checkout, and {command} would write the same files"
+            raise BlockingIOError(f"{found}; wait until it is done, or stop it") from error
         except OSError:  # a disk of another machine
             say(f"{path} cannot be locked on this file system; make sure that no other command is at work here")
         since = time.strftime("%Y-%m-%d %H:%M:%S")

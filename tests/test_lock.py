@@ -3,7 +3,7 @@ from unittest import mock
 import pytest
 
 from cdfsg import lock as module
-from cdfsg.lock import Busy, lock
+from cdfsg.lock import lock
 
 
 def test_a_command_that_ends_or_fails_lets_the_next_one_in(tmp_path):
@@ -11,7 +11,7 @@ def test_a_command_that_ends_or_fails_lets_the_next_one_in(tmp_path):
         raise ValueError
     with lock(tmp_path / "new" / "lock", "second"):
         assert (tmp_path / "new" / "lock").read_text().startswith("second (process ")
-        with pytest.raises(Busy, match=r"^second \(process .* since .*\) is at work .* third would "):
+        with pytest.raises(BlockingIOError, match=r"^second \(process .* since .*\) is at work .* third would "):
             lock(tmp_path / "new" / "lock", "third").__enter__()
 
 

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,22 +184,17 @@ def within(seconds: float, work: Callable[[threading.Event], R]) -> R:
 
     A socket's timeout begins anew with each byte, and nothing interrupts a server that drips headers.
     """
-    results: list[R] = []
-    errors: list[BaseException] = []
-    given_up = threading.Event()
+    given_up, result = threading.Event(), Future[R]()
 
     def run() -> None:
         try:
-            results.append(work(given_up))
+            result.set_result(work(given_up))
         except BaseException as error:
-            errors.append(error)
+            result.set_exception(error)
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
+    threading.Thread(target=run, daemon=True).start()
+    complete, _ = wait([result], seconds)
     given_up.set()
-    if errors:
-        raise errors.pop()  # kept nowhere, or its traceback would keep the socket open
-    if not results:
+    if not complete:
         raise TimeoutError(f"it is not complete after {seconds:g} s")
-    return results[0]
+    return result.result()

@@ -91,13 +91,10 @@ def pip_settings() -> dict[str, str]:
     """The settings of pip for a download, from its files and the environment; without pip from the latter."""
     command = [sys.executable, "-P", "-m", "pip", "config", "list"]  # -P: not by a pip.py of the current folder
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
-    if done.returncode:
-        variables = [(name, value) for name, value in os.environ.items() if name.startswith("PIP_")]
-        settings = {name[4:].lower().replace("_", "-"): value for name, value in variables}
-    else:
-        found = re.findall(r"^(:env:|download|global)\.(.+?)=(.*)", done.stdout, re.MULTILINE)
-        ranked = sorted(found, reverse=True)  # the environment last
-        settings = {name: str(ast.literal_eval(value)) for _, name, value in ranked}
+    found = re.findall(r"^(download|global)\.(.+?)=(.*)", done.stdout, re.MULTILINE)
+    settings = {name: str(ast.literal_eval(value)) for _, name, value in sorted(found, reverse=True)}
+    variables = [(name, value) for name, value in os.environ.items() if name.startswith("PIP_")]
+    settings |= {name[4:].lower().replace("_", "-"): value for name, value in variables}
     return {name: value for name, value in settings.items() if value}
 
 
@@ -112,15 +109,14 @@ def _places(settings: dict[str, str]) -> list[tuple[str, str]]:
 
 def _client(settings: dict[str, str]) -> "PyPIClient":
     """An HTTP client with the settings of pip."""
+    import httpx2
     from unearth.auth import MultiDomainBasicAuth
     from unearth.fetchers import PyPIClient
 
     bundle = settings.get("cert") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
-    trust: ssl.SSLContext | bool = True
-    if bundle or settings.get("client-cert"):
-        trust = ssl.create_default_context(cafile=bundle)
-        if settings.get("client-cert"):
-            trust.load_cert_chain(settings["client-cert"])
+    trust = ssl.create_default_context(cafile=bundle) if bundle else httpx2.create_ssl_context()
+    if settings.get("client-cert"):
+        trust.load_cert_chain(settings["client-cert"])
     client = PyPIClient(
         trusted_hosts=settings.get("trusted-host", "").split(),
         verify=trust,
