@@ -101,18 +101,13 @@ def _jobs(text: str) -> int:
 
 def chosen(only: str) -> list[Experiment]:
     """The experiments that a filter such as ``dataset=mnist, merit=identity`` or ``table=4`` keeps."""
-    parts = [part.partition("=") for part in only.split(",") if part.strip()]
-    pairs = {key.strip(): value.strip() for key, equals, value in parts if equals}
-    if len(pairs) < len(parts) or not pairs.keys() <= {"table", "dataset", "merit"}:
-        expected = "key=value,key=value with each of the keys table, dataset, merit at most once"
-        raise ValueError(f"--only {only}: expected {expected}")
-    if (number := pairs.get("table", "")).isdecimal() and 1 <= int(number) <= len(TABLES):
-        pairs["table"] = TABLES[int(number) - 1]
-    known = EXPERIMENTS.values()
-    kept = [e for e in known if all(getattr(e, key) == value for key, value in pairs.items())]
+    known = list(EXPERIMENTS.values())
+    wanted = {"".join(part.split()) for part in only.split(",")} - {""}
+    named = [(f"table={TABLES.index(e.table) + 1}", f"dataset={e.dataset}", f"merit={e.merit}") for e in known]
+    kept = [e for e, names in zip(known, named, strict=True) if wanted <= {f"table={e.table}", *names}]
     if not kept:
-        there = (f"table={TABLES.index(e.table) + 1} is dataset={e.dataset},merit={e.merit}" for e in known)
-        raise ValueError(f"--only {only} keeps no experiment; there are: {'; '.join(there)}")
+        there = "; ".join(f"{table} is {dataset},{merit}" for table, dataset, merit in named)
+        raise ValueError(f"--only {only} keeps no experiment; there are: {there}")
     return kept
 
 

@@ -86,7 +86,7 @@ def test_a_filter_keeps_the_experiments_that_have_all_its_values(monkeypatch):
     assert cli.chosen("") == [SMALL, other] == cli.chosen("dataset=digits")
     for only in ("dataset=digits,merit=huber", " dataset = digits , merit=huber ", "table=ta:fvalmn,", "table=7"):
         assert cli.chosen(only) == [other], only
-    for only in ("table=0", "table=9", "table=ta:fvalmd", "merit=hubert"):
+    for only in ("table=0", "table=9", "table=ta:fvalmd", "merit=hubert", "data=digits", "merit=huber,merit=identity"):
         with pytest.raises(ValueError, match=f"{only} keeps no experiment; there are: table=4 is dataset=digits,"):
             cli.chosen(only)
 

@@ -315,9 +315,7 @@ door("command", {
     "minus one process": lambda: command("quick", "--jobs", "-1"),
     "half a process": lambda: command("theory", "--jobs", "1.5"),
     "a filter without a value": lambda: command("status", "--only", "mnist"),
-    "a filter by what no table has": lambda: command("status", "--only", "data=mnist"),
     "a filter that keeps nothing": lambda: command("status", "--only", "dataset=cifar"),
-    "a filter that names a key twice": lambda: command("status", "--only", "merit=huber,merit=identity"),
     "a cluster's address that is none": lambda: command("quick", "--dask", "nowhere"),
 })  # fmt: skip
 door("notebook", {
