@@ -1,80 +1,51 @@
-"""The valid values of the estimator's parameters, in one table."""
+"""The valid values of the estimator's parameters."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from cdfsg.checks import is_real, is_whole
+from cdfsg.checks import is_real, is_whole, require_flag, require_not_negative, require_positive, require_whole
 from cdfsg.estimator.online import ALGORITHMS
-from cdfsg.merits import MERITS
-
-Constraint = tuple[Callable[[Any], bool], str]  # a test, and the words for the values that pass it
+from cdfsg.merits import make_merit
 
 
 def valid(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters, ridges as plain numbers; ValueError unless every one is valid."""
-    for name, (holds, expected) in CONSTRAINTS.items():
-        if not holds(parameters[name]):
-            raise ValueError(f"{name}={parameters[name]!r}: expected {expected}")
-    return {**parameters, "ridge": np.asarray(parameters["ridge"]).tolist()}
-
-
-def _is_positive(value: Any) -> bool:
-    return is_real(value) and 0 < value < np.inf
-
-
-def _is_random_state(value: Any) -> bool:
+    given, algorithms = SimpleNamespace(**parameters), ("auto", "exact", *ALGORITHMS)
+    require_whole("n_components", given.n_components, 1)
+    require_whole("n_epochs", given.n_epochs, 1)
+    require_positive(mu=given.mu, step_size=given.step_size)
+    require_not_negative(tol=given.tol)
+    require_flag(center=given.center, scale=given.scale, shuffle=given.shuffle)
+    make_merit(given.merit, given.mu)
+    if given.algorithm not in algorithms:
+        raise ValueError(f"algorithm must be one of {', '.join(algorithms)}, got {given.algorithm!r}")
+    if not (isinstance(given.batch_size, str) and given.batch_size == "auto"):
+        require_whole("batch_size", given.batch_size, 2, what="or 'auto'")
+    if given.penalty is not None:
+        require_positive(penalty=given.penalty)
+    if not (is_real(given.tracking) and 0 < given.tracking <= 1):
+        raise ValueError(f"tracking must lie in (0, 1], got {given.tracking!r}")
+    for ridge in given.ridge if isinstance(given.ridge, list | tuple) else np.atleast_1d(given.ridge).tolist():
+        require_not_negative(ridge=ridge)
+    if not (given.view_sizes is None or _are_sizes(given.view_sizes)):
+        expected = "two or more widths, as (392, 392), 'halves' or None"
+        raise ValueError(f"view_sizes must be {expected}, got {given.view_sizes!r}")
     try:
-        return not isinstance(value, bool) and check_random_state(value) is not None
-    except ValueError:
-        return False
+        check_random_state(given.random_state)
+    except ValueError as error:
+        expected = "None, a whole number in 0..2**32 - 1, or a RandomState"
+        raise ValueError(f"random_state must be {expected}, got {given.random_state!r}") from error
+    several = isinstance(given.callbacks, list | tuple)
+    if not (given.callbacks is None or all(map(callable, given.callbacks if several else [given.callbacks]))):
+        raise ValueError(f"callbacks must be callables, got {given.callbacks!r}")
+    return {**parameters, "ridge": np.asarray(given.ridge).tolist()}
 
 
 def _are_sizes(value: Any) -> bool:
-    if value is None or isinstance(value, str):
-        return value in (None, "halves")
-    sizes = value.tolist() if isinstance(value, np.ndarray) else value
-    return isinstance(sizes, Sequence) and len(sizes) > 1 and all(is_whole(size, 1) for size in sizes)
-
-
-def _are_ridges(value: Any) -> bool:
-    values = value if isinstance(value, list | tuple) else np.atleast_1d(value)
-    return all(is_real(ridge) and 0 <= ridge < np.inf for ridge in values)
-
-
-def _are_callbacks(value: Any) -> bool:
-    return value is None or all(map(callable, value if isinstance(value, list | tuple) else [value]))
-
-
-def _one_of(known: Iterable[str]) -> Constraint:
-    return lambda value: isinstance(value, str) and value in known, f"one of {', '.join(map(repr, known))}"
-
-
-_FLAG: Constraint = (lambda value: isinstance(value, bool | np.bool_), "True or False")
-_COUNT: Constraint = (lambda value: is_whole(value, 1), "a whole number of at least 1")
-_POSITIVE: Constraint = (_is_positive, "a positive finite number")
-
-CONSTRAINTS: dict[str, Constraint] = {
-    "n_components": _COUNT,
-    "ridge": (_are_ridges, "a finite number of at least 0, or a list of one per view"),
-    "merit": _one_of(MERITS),
-    "mu": _POSITIVE,
-    "algorithm": _one_of(["auto", "exact", *ALGORITHMS]),
-    "batch_size": (
-        lambda value: value == "auto" if isinstance(value, str) else is_whole(value, 2),
-        "'auto' or a whole number of at least 2",
-    ),
-    "n_epochs": _COUNT,
-    "penalty": (lambda value: value is None or _is_positive(value), "None or a positive finite number"),
-    "step_size": _POSITIVE,
-    "tracking": (lambda value: _is_positive(value) and value <= 1, "a number in (0, 1]"),
-    "center": _FLAG,
-    "scale": _FLAG,
-    "tol": (lambda value: is_real(value) and 0 <= value < np.inf, "a finite number of at least 0"),
-    "shuffle": _FLAG,
-    "view_sizes": (_are_sizes, "two or more widths, as (392, 392), 'halves' or None"),
-    "random_state": (_is_random_state, "None, a whole number in 0..2**32 - 1, or a RandomState"),
-    "callbacks": (_are_callbacks, "callables"),
-}
+    if isinstance(value, str):
+        return value == "halves"
+    return isinstance(value, Sequence | np.ndarray) and len(value) > 1 and all(is_whole(size, 1) for size in value)

@@ -118,7 +118,7 @@ def test_parameters_that_are_set_after_a_fit_count_from_the_next_call():
     model.set_params(center=False, scale=True, tol="x")
     assert model.score(far) == score and all((scale == 1).all() for scale in model.scales_)
     for call in (model.partial_fit, model.calibrate):
-        with pytest.raises(ValueError, match="tol='x': expected a finite number"):
+        with pytest.raises(ValueError, match="tol must be a finite number of at least 0, got 'x'"):
             call(views)
     model.set_params(center=True, tol=0.1).calibrate(views)
     np.testing.assert_allclose(model.scales_[0], views[0].std(axis=0))
