@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from cdfsg.checks import require_whole
+from cdfsg.checks import require_finite, require_shape, require_whole
 from cdfsg.datasets.views import Provenance, Views
 from cdfsg.linalg import Array
 
@@ -80,10 +80,8 @@ def generalised_eigenproblem(
     name : str
         Name of the data in messages.
     """
-    a, b = _table(name, "a", a), _table(name, "b", b)
-    if a.shape != b.shape:
-        found = f"a of shape {a.shape} and b of shape {b.shape}"
-        raise ValueError(f"{name}: {found}: expected one shape (N, d); draw as many rows of one as of the other")
+    a, b = _table("a", a), _table("b", b)
+    require_shape("b", b, a.shape, "that of a")
     return Views(name, np.hstack([a, b]), 2 * a.shape[1:], 1.0, centred, OWN), SampledGEVP(a.shape[1])
 
 
@@ -194,44 +192,33 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
     name : str
         Name of the data in messages.
     """
-    if np.ma.is_masked(y):
-        raise ValueError(f"{name}: y has masked values: expected none; drop such rows")
-    features, labels = _table(name, "X", X), np.asarray(y)
-    if labels.shape != features.shape[:1]:
-        expected = f"({len(features)},), a label per row of X; a one-hot y becomes labels by y.argmax(axis=1)"
-        raise ValueError(f"{name}: y of shape {labels.shape}: expected {expected}")
-    missing = [i for i, label in enumerate(labels.tolist()) if label is None or label != label]
-    if missing:
-        raise ValueError(f"{name}: y[{missing[0]}] is {labels[missing[0]]}: expected a label; drop such rows")
+    features, labels = _table("X", X), np.asarray(y)
+    require_shape("y", labels, features.shape[:1], "a label per row of X; y.argmax(axis=1) makes labels of a one-hot y")
+    missing = [label for label in labels.tolist() if label is None or label != label]
+    if missing or np.ma.is_masked(y):
+        raise ValueError(f"y must have a label in every row, got {missing[:1] or 'masked ones'}; drop such rows")
     try:
         classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     except TypeError as error:
         kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
-        raise ValueError(f"{name}: y has labels of types {kinds}: expected one type that has an order") from error
-    if len(classes) < 2:
-        raise ValueError(f"{name}: y has {len(classes)} class(es), {classes.tolist()}: expected two or more")
-    if counts.min() < 2:
-        alone = f"class {classes[counts.argmin()].item()!r} of y has a single sample"
-        raise ValueError(f"{name}: {alone}: expected two or more; drop it or join classes")
+        raise ValueError(f"y must have labels of one type that has an order, got {kinds}; use text") from error
+    if len(classes) < 2 or counts.min() < 2:
+        found = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+        raise ValueError(f"y must have two classes or more, of two samples or more, got {found}; drop or join classes")
     d, k = features.shape[1], len(classes)
     data = np.hstack([features, np.eye(k, dtype=features.dtype)[codes]])
     return Views(name, data, (d, k), 1.0, True, OWN), SampledLDA(d, counts / len(labels), len(labels))
 
 
-def _table(name: str, argument: str, values: ArrayLike) -> Array:
-    if np.ma.is_masked(values):
-        raise ValueError(f"{name}: {argument} has masked values: expected none; drop or fill in such rows")
-    if sparse.issparse(values):
-        raise ValueError(f"{name}: {argument} is sparse: expected an array of shape (N, d); use .toarray()")
-    expected = "expected numbers of shape (N, d), a row per sample"
+def _table(argument: str, values: ArrayLike) -> Array:
+    """Finite numbers, a row per sample."""
+    if np.ma.is_masked(values) or sparse.issparse(values):
+        found = f"{type(values).__name__}; drop or fill in masked rows, or use .toarray()"
+        raise ValueError(f"{argument} must be a plain array of shape (N, d), got {found}")
     try:
         table = np.asarray(values)
     except ValueError as error:
-        raise ValueError(f"{name}: {argument} has rows of unequal lengths: {expected}") from error
-    if table.ndim != 2 or min(table.shape) < 1 or table.dtype.kind not in "iuf":
-        raise ValueError(f"{name}: {argument} of shape {table.shape} and type {table.dtype}: {expected}")
-    if table.dtype.kind == "f" and not np.isfinite(table).all():
-        row, column = np.argwhere(~np.isfinite(table))[0]
-        found = f"{argument}[{row}, {column}] is {table[row, column]}"
-        raise ValueError(f"{name}: {found}: expected finite values; drop or fill in such rows")
+        raise ValueError(f"{argument} must have rows of one length: {error}") from error
+    require_shape(argument, table, ("N", "d"), "a row per sample")
+    require_finite(argument, table)
     return table
