@@ -52,35 +52,26 @@ def load_mediamill() -> Views:
     challenge problem for automated detection of 101 semantic concepts in multimedia, ACM Multimedia 2006.
     """
     if path := named_folder(ENVIRONMENT):
-        return _load_named(path)
-    return _views(np.load(obtain(FILE, FILE_CHECKSUM, SOURCES, _REMEDY), mmap_mode="r"), FILE)
+        found = [path] if path.suffix == ".arff" and path.is_file() else _files_in(path)
+        data, name = _read(found), ", ".join(file.name for file in found)
+    else:
+        data, name = np.load(obtain(FILE, FILE_CHECKSUM, SOURCES, _REMEDY), mmap_mode="r"), FILE
+    # Of the values, not of the files: it is then the same whichever format they were read from.
+    checksum = sha256(data[:USED].data)
+    kind = "original" if checksum == CHECKSUM else "derived"
+    if kind == "derived":
+        say(f"{name} is not the original Mediamill: {_difference(data, checksum)}")
+    provenance = Provenance(f"Mediamill, {name}", checksum, kind)
+    return Views("mediamill", data[:USED], (FEATURES, LABELS), 1.0, centred=True, provenance=provenance)
 
 
-def _load_named(path: Path) -> Views:
-    """The views of a user's file; how its values differ from the original ones is said."""
-    found = [path] if path.suffix == ".arff" and path.is_file() else _files_in(path)
-    data, name = _read(found), ", ".join(file.name for file in found)
-    views = _views(data, name)
-    if views.provenance.kind != "original":
-        say(f"{name} is not the original Mediamill: {_difference(data)}")
-    return views
-
-
-def _difference(data: np.ndarray) -> str:
+def _difference(data: np.ndarray, checksum: str) -> str:
     """How values differ from the original ones, if these are at hand."""
     with suppress(OSError, ValueError):
         verify(data_dir() / FILE, FILE_CHECKSUM)
         apart = np.abs(data - np.load(data_dir() / FILE))
         return f"{np.count_nonzero(apart)} of {apart.size} values differ, by at most {apart.max():.2g}"
-    return f"the checksum of its values is {sha256(data[:USED].data)}, expected {CHECKSUM}"
-
-
-def _views(data: np.ndarray, name: str) -> Views:
-    # Of the values, not of the files: it is then the same whichever format they were read from.
-    checksum = sha256(data[:USED].data)
-    kind = "original" if checksum == CHECKSUM else "derived"
-    provenance = Provenance(f"Mediamill, {name}", checksum, kind)
-    return Views("mediamill", data[:USED], (FEATURES, LABELS), 1.0, centred=True, provenance=provenance)
+    return f"the checksum of its values is {checksum}, expected {CHECKSUM}"
 
 
 def _files_in(folder: Path) -> list[Path]:

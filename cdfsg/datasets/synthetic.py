@@ -86,7 +86,10 @@ def make_views(
         weights = np.pad(rho, (0, view.shape[1] - len(rho)))
         z = np.sqrt(1 - weights) * view
         z[:, : len(rho)] += np.sqrt(rho) * shared
-        columns.append(z @ _mixing(view.shape[1], condition, rng).T)
+        size = view.shape[1]
+        left, right = (np.linalg.qr(rng.standard_normal((size, size)))[0] for _ in range(2))
+        mixing = (left * np.geomspace(1, 1 / condition, size)) @ right
+        columns.append(z @ mixing.T)
     data = np.hstack(columns) + offset * rng.standard_normal(sum(sizes))
     options = f"exact={exact}, condition={condition}, offset={offset}"
     source = f"make_views({n_samples}, {sizes}, {rho.tolist()}, {seed}, {options})"
@@ -97,8 +100,3 @@ def make_views(
 def load_synthetic() -> Views:
     """Fixed data of `make_views`: 4,000 x (12 + 10), with exactly the canonical correlations `CORRELATIONS`."""
     return make_views(4000, (12, 10), CORRELATIONS, seed=0, exact=True, condition=5.0, offset=1.0)
-
-
-def _mixing(size: int, condition: float, rng: np.random.Generator) -> np.ndarray:
-    left, right = (np.linalg.qr(rng.standard_normal((size, size)))[0] for _ in range(2))
-    return (left * np.geomspace(1, 1 / condition, size)) @ right

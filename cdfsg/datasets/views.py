@@ -135,7 +135,7 @@ class Views:
         """Second moment ``sum_i row_i row_i' / N``, the covariance if centred: float64, shape (n, n)."""
         total = np.zeros((self.n_features, self.n_features))
         for start in range(0, self.n_samples, _CHUNK):
-            chunk = self._values(self.data[start : start + _CHUNK], np.dtype(np.float64))
+            chunk = self.rows(range(start, min(start + _CHUNK, self.n_samples)), np.float64)
             total += chunk.T @ chunk
         covariance = sym(total / self.n_samples)
         covariance.flags.writeable = False
@@ -153,7 +153,15 @@ class Views:
         outside = chosen[(chosen < 0) | (chosen >= self.n_samples)]
         if outside.size:
             raise IndexError(f"row {outside[0]} of {self.name!r}: expected 0..{self.n_samples - 1}")
-        return self._values(self.data.take(chosen.astype(np.intp, copy=False), axis=0), _float_type(dtype))
+        kind = _float_type(dtype)
+        # float64 data with a large mean would lose digits in a float32 subtraction; small integers do not.
+        work = np.result_type(self.data.dtype, kind)
+        stored = self.data.take(chosen.astype(np.intp, copy=False), axis=0)
+        values = stored.astype(work)  # a cast and a product in place beat a casting product
+        values *= work.type(self.scale)
+        if self.centred:
+            values -= self.mean.astype(work, copy=False)
+        return values.astype(kind, copy=False)
 
     def batches(
         self, batch_size: int, seed: int | Sequence[int] | None, dtype: DTypeLike = np.float32
@@ -187,15 +195,6 @@ class Views:
     def with_centring(self, flag: bool) -> "Views":
         """Return the same data, stored once, with the mean subtracted (True) or not (False)."""
         return replace(self, centred=flag)
-
-    def _values(self, stored: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        # float64 data with a large mean would lose digits in a float32 subtraction; small integers do not.
-        work = np.result_type(stored.dtype, dtype)
-        values = stored.astype(work)  # a cast and a product in place beat a casting product
-        values *= work.type(self.scale)
-        if self.centred:
-            values -= self.mean.astype(work, copy=False)
-        return values.astype(dtype, copy=False)
 
 
 def _float_type(dtype: DTypeLike) -> np.dtype:
