@@ -20,20 +20,24 @@ def is_whole(value: object, least: int) -> bool:
 
 
 def require_positive(**numbers: float) -> None:
-    _require_each(numbers, lambda value: 0 < value < np.inf, "be a positive finite number")
+    _require_each(numbers, lambda value: is_real(value) and 0 < value < np.inf, "be a positive finite number")
 
 
 def require_not_negative(**numbers: float) -> None:
-    _require_each(numbers, lambda value: 0 <= value < np.inf, "be a finite number of at least 0")
+    _require_each(numbers, lambda value: is_real(value) and 0 <= value < np.inf, "be a finite number of at least 0")
 
 
 def require_share(**numbers: float) -> None:
-    _require_each(numbers, lambda value: 0 <= value < 1, "lie in [0, 1)")
+    _require_each(numbers, lambda value: is_real(value) and 0 <= value < 1, "lie in [0, 1)")
 
 
-def _require_each(numbers: Mapping[str, float], fits: Callable[[float], bool], what: str) -> None:
-    for name, value in numbers.items():
-        if not (is_real(value) and fits(value)):
+def require_flag(**flags: bool) -> None:
+    _require_each(flags, lambda value: isinstance(value, bool | np.bool_), "be True or False")
+
+
+def _require_each(values: Mapping[str, Any], fits: Callable[[Any], bool], what: str) -> None:
+    for name, value in values.items():
+        if not fits(value):
             raise ValueError(f"{name} must {what}, got {value!r}")
 
 
@@ -42,12 +46,6 @@ def require_whole(name: str, value: int, least: int, most: int | None = None, wh
     if not (is_whole(value, least) and (most is None or value <= most)):
         within = f"of at least {least}" if most is None else f"in {least}..{most}"
         raise ValueError(f"{name} must be a whole number {within}{what and ', '}{what}, got {value!r}")
-
-
-def require_flag(**flags: bool) -> None:
-    for name, value in flags.items():
-        if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
 def require_seeds(seeds: Sequence[int]) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from cdfsg.files import named_folder, sweep, write_atomically
+from cdfsg.files import ROOT, named_folder, sweep, write_atomically
 from cdfsg.files import say as say
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def data_dir() -> Path:
     """``$CDFSG_DATA_DIR`` if set, else ``data/raw`` in a checkout, else ``~/.cache/cdfsg``."""
     if chosen := named_folder(ENVIRONMENT):
         return chosen
-    root = Path(__file__).resolve().parents[2]
-    return root / "data" / "raw" if (root / "pyproject.toml").is_file() else Path.home() / ".cache" / "cdfsg"
+    return ROOT / "data" / "raw" if (ROOT / "pyproject.toml").is_file() else Path.home() / ".cache" / "cdfsg"
 
 
 def obtain(name: str, checksum: str, sources: Sequence[Source], *remedies: str) -> Path:

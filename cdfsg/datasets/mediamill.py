@@ -101,11 +101,6 @@ def _parse(texts: Mapping[str, bytes]) -> np.ndarray:
     return data
 
 
-def _served() -> bytes:
-    names = (MIRROR + name for name in FILES)
-    return npy(_parse({name: http(name).fetch() for name in names}))
-
-
 def side_by_side(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Both as float32 of shape (N, 221); ValueError if they cannot be Mediamill's."""
     if not len(labels) or features.shape != (len(labels), FEATURES) or labels.shape[1:] != (LABELS,):
@@ -182,7 +177,7 @@ SOURCES = (
         f"{FILES[0]} and {FILES[1]} placed by hand in the data folder",
         lambda: npy(_read(_files_in(data_dir()))),
     ),
-    Source(MIRROR, _served),
+    Source(MIRROR, lambda: npy(_parse({MIRROR + name: http(MIRROR + name).fetch() for name in FILES}))),
     package_source(
         "scikit-multilearn==0.0.1",
         "scikit-multilearn-0.0.1.tar.gz",

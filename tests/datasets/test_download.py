@@ -125,7 +125,7 @@ def test_the_data_folder_is_the_environments_the_repositorys_or_the_users_cache(
     monkeypatch.setenv("CDFSG_DATA_DIR", "~/mine")
     assert data_dir() == tmp_path / "mine"
     monkeypatch.delenv("CDFSG_DATA_DIR")
-    monkeypatch.setattr(download, "__file__", str(tmp_path / "repo/cdfsg/datasets/download.py"))
+    monkeypatch.setattr(download, "ROOT", tmp_path / "repo")
     assert data_dir() == tmp_path / ".cache" / "cdfsg"
     (tmp_path / "repo").mkdir()
     (tmp_path / "repo/pyproject.toml").touch()

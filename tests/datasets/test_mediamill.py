@@ -14,6 +14,7 @@ from cdfsg.metrics import canonical_correlations
 from tests.datasets.builders import arff, python2_pickle, svm, tarred, to_be_had
 
 ROWS, USED = 60, 53
+SERVED = mediamill.SOURCES[1].fetch
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def mirror(serve, monkeypatch):
         for name, content in zip(mediamill.FILES, (first, second), strict=True):
             url = serve(content, path=f"/multilabel/{name}")
         monkeypatch.setattr(mediamill, "MIRROR", url.removesuffix(mediamill.FILES[1]))
-        monkeypatch.setattr(mediamill, "SOURCES", (Source("a mirror", mediamill._served), *mediamill.SOURCES))
+        monkeypatch.setattr(mediamill, "SOURCES", (Source("a mirror", SERVED), *mediamill.SOURCES))
 
     return put
 
