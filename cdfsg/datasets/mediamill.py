@@ -3,7 +3,7 @@
 import bz2
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -52,8 +52,8 @@ def load_mediamill() -> Views:
     challenge problem for automated detection of 101 semantic concepts in multimedia, ACM Multimedia 2006.
     """
     if path := named_folder(ENVIRONMENT):
-        found = [path] if path.suffix == ".arff" and path.is_file() else _files_in(path)
-        data, name = _read(found), ", ".join(file.name for file in found)
+        texts = _texts_at(path)
+        data, name = _parse(texts), ", ".join(Path(file).name for file in texts)
     else:
         data, name = np.load(obtain(FILE, FILE_CHECKSUM, SOURCES, _REMEDY), mmap_mode="r"), FILE
     # Of the values, not of the files: it is then the same whichever format they were read from.
@@ -74,17 +74,15 @@ def _difference(data: np.ndarray, checksum: str) -> str:
     return f"the checksum of its values is {checksum}, expected {CHECKSUM}"
 
 
-def _files_in(folder: Path) -> list[Path]:
-    """LIBSVM's two files, packed or not."""
-    places = (folder / name for name in FILES)
-    found = [path if path.is_file() else path.with_suffix("") for path in places]
-    if not all(path.is_file() for path in found):
-        raise FileNotFoundError(f"{folder} does not have the files of Mediamill; {_REMEDY}")
-    return found
-
-
-def _read(paths: Iterable[Path]) -> np.ndarray:
-    return _parse({str(path): path.read_bytes() for path in paths})
+def _texts_at(path: Path) -> dict[str, bytes]:
+    """An ARFF file, or LIBSVM's two files in a folder, packed or not: the contents by their paths."""
+    places = (path / name for name in FILES)
+    found = [place if place.is_file() else place.with_suffix("") for place in places]
+    if path.suffix == ".arff":
+        found = [path]
+    if not all(file.is_file() for file in found):
+        raise FileNotFoundError(f"{path} does not have the files of Mediamill; {_REMEDY}")
+    return {str(file): file.read_bytes() for file in found}
 
 
 def _parse(texts: Mapping[str, bytes]) -> np.ndarray:
@@ -175,7 +173,7 @@ def _read_arff(content: bytes) -> np.ndarray:
 SOURCES = (
     Source(
         f"{FILES[0]} and {FILES[1]} placed by hand in the data folder",
-        lambda: npy(_read(_files_in(data_dir()))),
+        lambda: npy(_parse(_texts_at(data_dir()))),
     ),
     Source(MIRROR, lambda: npy(_parse({MIRROR + name: http(MIRROR + name).fetch() for name in FILES}))),
     package_source(
