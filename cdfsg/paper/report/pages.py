@@ -91,17 +91,18 @@ def with_interval(row: Any) -> tuple[str, str]:
     return f"{row.reproduced:.{digits}f}", f"{half:.{digits}f}"
 
 
-def name_of(rows: pd.DataFrame) -> str:
-    """The printed table of some verdicts and its experiment in words, with a provenance other than original."""
-    table, dataset, merit, provenance = rows[["table", "dataset", "merit", "provenance"]].iloc[0]
-    note = "" if provenance == "original" else f" ({provenance})"
-    return f"{table_name(table)}: {NAMES.get(dataset, dataset)}{note}, {NAMES.get(merit, merit)} merit"
+def tables_of(judged: pd.DataFrame) -> pd.DataFrame:
+    """The paper's tables by their labels: ``name`` of the experiment, ``title``, and ``page`` by the printed number.
 
-
-def table_pages(judged: pd.DataFrame) -> dict[str, str]:
-    """Page of each of the paper's tables by its printed number, such as ``tables/4-mnist-identity``."""
-    rows = judged.drop_duplicates("table").itertuples()
-    return {row.table: f"tables/{table_name(row.table)[6:]}-{row.dataset}-{row.merit}" for row in rows}
+    The title has a provenance other than original.
+    """
+    rows = {}
+    for row in judged.drop_duplicates("table").itertuples():
+        name, printed = f"{row.dataset}-{row.merit}", table_name(row.table)
+        note = "" if row.provenance == "original" else f" ({row.provenance})"
+        title = f"{printed}: {NAMES[row.dataset]}{note}, {NAMES[row.merit]} merit"
+        rows[row.table] = {"name": name, "title": title, "page": f"tables/{printed[6:]}-{name}"}
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def anchor(*parts: object) -> str:
@@ -122,7 +123,7 @@ def failures(where_not: str) -> list[tuple[str, list[str]]]:
     return [(str(name), list(rows[2])) for name, rows in places.groupby(0, sort=False)]
 
 
-def table_page(part: pd.DataFrame) -> str:
+def table_page(part: pd.DataFrame, title: str) -> str:
     """One of the paper's tables with our numbers, the runs behind them, and links to where it is shown."""
     experiment = EXPERIMENTS[part["table"].iloc[0]]
     runs = archive.runs_of(experiment)
@@ -132,7 +133,7 @@ def table_page(part: pd.DataFrame) -> str:
     main = [name for name in quantities if name not in rest]
     kinds = {name.split("_")[0] for name in quantities}
     written = {name: entry for name, entry in tolerances().items() if name.split("_")[0] in kinds}
-    return render("paper_table.md", title=name_of(part), name=table_name(experiment.table), part=part,
+    return render("paper_table.md", title=title, name=table_name(experiment.table), part=part,
                   shown=_shown(experiment), bounds=tables.bounds(runs), cells=cells, main=main, rest=rest,
                   total=conclusions.counts(counted(part[part["solver"].isin(OURS)])), kinds=kinds, tolerances=written,
                   experiment=experiment.name, curve=_curve(experiment.table),

@@ -15,7 +15,6 @@ import nbformat
 import cdfsg
 from cdfsg import checksums
 from cdfsg.files import FIGURES, NOTEBOOKS, RECORDS, ROOT, write_atomically
-from cdfsg.paper.experiments import EXPERIMENTS
 from cdfsg.paper.report import notebooks, pages, summaries
 from cdfsg.paper.report.figures import VERDICT_COLOURS
 from cdfsg.paper.report.pages import DOCS
@@ -66,20 +65,19 @@ def write_sources(source: Path) -> None:
     rules = (f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items())
     write_atomically(source / "_static/verdicts.css", "".join(rules).replace("/", r"\/"))
     judged = verdicts.read()
-    titles = {table: pages.name_of(part) for table, part in judged.groupby("table", sort=False)}
-    headings = {EXPERIMENTS[table].name: title for table, title in titles.items()}
-    addresses = pages.table_pages(judged)
+    printed = pages.tables_of(judged)
     found = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__)]
     battery, torture = (checksums.read_record(RECORDS / f"{name}.csv", command)
                         for name, command in (("battery", "make bench"), ("torture", "make torture")))  # fmt: skip
     context = {
-        "judged": judged, "titles": titles, "pages": addresses, "tolerances": tolerances(),
-        "links": {EXPERIMENTS[table].name: f"[{title}]({addresses[table]}.md)" for table, title in titles.items()},
+        "judged": judged, "printed": printed, "tolerances": tolerances(),
+        "links": {row.name: f"[{row.title}]({row.page}.md)" for row in printed.itertuples(index=False)},
         "claims": list(claims.read().itertuples()), "tests": {claim["id"]: claim for claim in claims.load_claims()},
         "TESTS": claims.TESTS, "statements": list(statements.recorded().values()), "known": statements.STATEMENTS,
         "errata": statements.errata(), "signs": SIGNS, "battery": list(battery.itertuples()),
         "cases": torture.join(torture.pop("case").str.extract("(?P<group>.*?): (?P<case>.*)")),
-        "sections": pages.sections(headings), "files": pages.files(), "notebooks": _write_notebooks(source),
+        "sections": pages.sections(printed.set_index("name")["title"].to_dict()),
+        "files": pages.files(), "notebooks": _write_notebooks(source),
         "modules": [f"cdfsg.{name}" for name in (*FIRST, *(name for name in found if name not in FIRST + LEFT_OUT))],
     }  # fmt: skip
     texts = {
@@ -87,7 +85,7 @@ def write_sources(source: Path) -> None:
         **{f"generated/{name}": _of_readme(name) for name in ("answer", "endpoints")},
         "report": (ROOT / "REPORT.md").read_text(encoding="utf-8"),
         "questions": f"# Questions to the authors\n\n{summaries.questions(level=2)}",
-        **{name: pages.table_page(judged[judged["table"] == table]) for table, name in addresses.items()},
+        **{row.page: pages.table_page(judged[judged["table"] == row.Index], row.title) for row in printed.itertuples()},
     }
     for name, text in texts.items():
         write_atomically(source / f"{name}.md", f"{text}\n")

@@ -89,7 +89,7 @@ def test_formulas_are_drawn_by_a_file_of_the_site(built, page):
 
 
 def test_the_page_of_a_table_has_each_number_beside_ours_and_cells_with_the_verdict_that_lead_to_the_runs(page, judged):
-    for table, name in pages.table_pages(judged).items():
+    for table, name in pages.tables_of(judged)["page"].items():
         part, soup = judged[judged["table"] == table], page(name)
         rows = [[cell.text for cell in row.select("td")] for row in soup.select("details.every table.numbers tbody tr")]
         shown = [(row[4], row[5], row[10]) for row in rows]
@@ -163,7 +163,7 @@ def test_the_page_on_the_theory_has_every_statement_with_its_sign_and_every_erra
 
 def test_the_front_page_counts_the_verdicts_of_every_table(page, judged):
     counted = verdicts.counted(judged)
-    for table, name in pages.table_pages(judged).items():
+    for table, name in pages.tables_of(judged)["page"].items():
         bars = [a.parent.find_next_sibling("div") for a in page("index").select(f'.bars a[href="{name}.html"]')]
         totals = {}
         for segment in (segment for bar in bars for segment in bar.select("span")):
