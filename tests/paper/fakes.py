@@ -4,8 +4,8 @@ import hashlib
 
 import pandas as pd
 
+from cdfsg.paper import records
 from cdfsg.paper.experiments import Experiment, Job
-from cdfsg.paper.records import COLUMNS, SETTINGS
 from cdfsg.solvers import SOLVERS
 
 TINY = Experiment(
@@ -35,15 +35,13 @@ def fake(*jobs, **numbers):
     numbers.setdefault("quality", numbers.get("pcc", GOOD["pcc"]))
     rows = [
         {
-            "dataset": job.dataset, "merit": job.merit, "batch_size": job.batch_size, "p": job.p,
-            "solver": job.solver, "role": job.role, "variant": job.variant, "order": order,
-            "beta": job.protocol.beta,
-            "start": start, **dict(zip(SOLVERS[job.solver].settings, setting, strict=True)),
+            **{name: value for name, value in vars(job).items() if name in records.JOB}, "order": order, "start": start,
+            **dict(zip(SOLVERS[job.solver].settings, setting, strict=True)), "beta": job.protocol.beta,
             "lanes": job.lanes, **GOOD, "key": hashlib.sha256(repr(job).encode()).hexdigest()[:16], **numbers,
         }
         for job in jobs
         for order, start in job.seeds
         for setting in job.settings
     ]  # fmt: skip
-    frame = pd.DataFrame(rows).reindex(columns=list(COLUMNS))
-    return frame.astype({name: float for name in ("order", *SETTINGS)})
+    frame = pd.DataFrame(rows).reindex(columns=list(records.COLUMNS))
+    return frame.astype({name: float for name in ("order", *records.SETTINGS)})
