@@ -54,17 +54,14 @@ def build(target: Path = SITE) -> Path:
 
 def write_sources(source: Path) -> None:
     """Write what Sphinx reads: ``docs``, and pages made of records, figures and notebooks."""
-    if not (RECORDS / "verdicts.csv").exists():
-        raise FileNotFoundError(f"{RECORDS / 'verdicts.csv'} is missing; make it with: make reproduce")
+    judged = verdicts.read()
     shutil.copytree(DOCS, source)
-    for path in (*FIGURES.glob("*.svg"), *FIGURES.glob("*.csv")):
-        write_atomically(source / "figures" / path.name, path.read_bytes())
+    shutil.copytree(FIGURES, source / "figures", ignore=shutil.ignore_patterns("*.toml"))
     for path in filter(pages.is_light, RECORDS.glob("*.csv")):
         write_atomically(source / "records" / path.name, checksums.read(path))
     write_atomically(source / "_static/mathjax/tex-svg-full.js", _mathjax().read_bytes())
     rules = (f".v-{word} {{ --verdict: {colour}; }}\n" for word, colour in VERDICT_COLOURS.items())
     write_atomically(source / "_static/verdicts.css", "".join(rules).replace("/", r"\/"))
-    judged = verdicts.read()
     printed = pages.tables_of(judged)
     found = [name for _, name, _ in pkgutil.iter_modules(cdfsg.__path__)]
     battery, torture = (checksums.read_record(RECORDS / f"{name}.csv", command)

@@ -310,6 +310,6 @@ def test_a_warning_fails_the_build_with_its_place_and_leaves_the_last_report_alo
 
 
 def test_without_records_there_is_no_report_but_a_word_on_how_to_make_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(site, "RECORDS", tmp_path)
-    with pytest.raises(FileNotFoundError, match="verdicts.csv is missing; make it with: make reproduce"):
+    monkeypatch.setattr(verdicts, "RECORDS", tmp_path)
+    with pytest.raises(FileNotFoundError, match="verdicts.csv is missing; make it with: python -m cdfsg verdict"):
         site.build(tmp_path / "report")
