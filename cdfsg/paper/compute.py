@@ -149,7 +149,7 @@ class Curve:
     def __call__(self, step: int, state: State) -> None:
         """Keep the arrays of all lanes, NaN in those that were stopped."""
         at = step and step - self._earlier
-        if self._kept.get(at, ()) is None:
+        if at in self._kept and self._kept[at] is None:
             X, Y = (every_lane(a, state.lanes, self._lanes) for a in (state.X, getattr(state, "Y", state.C)))
             self._kept[at] = X, Y
 

@@ -185,9 +185,9 @@ QUICK = Experiment(
 
 
 def find(dataset: str, merit: str, profile: str) -> Experiment:
-    """Experiment by data set, merit and profile ("full" or "quick"); ValueError lists those that exist."""
+    """The experiment of a data set, a merit and a profile, "full" or "quick"; else ValueError."""
     known = {(e.dataset, e.merit, "full" if e.table else "quick"): e for e in (*EXPERIMENTS.values(), QUICK)}
     if (dataset, merit, profile) not in known:
-        names = "; ".join(f"dataset={dataset}, merit={merit}, profile={profile}" for dataset, merit, profile in known)
+        names = "; ".join(map(", ".join, known))
         raise ValueError(f"no experiment with {dataset=}, {merit=}, {profile=}; there are: {names}")
     return known[dataset, merit, profile]

@@ -142,9 +142,10 @@ def table_page(part: pd.DataFrame, title: str) -> str:
 
 def _shown(experiment: Experiment) -> list[str]:
     """Links to the notebooks and figures of an experiment."""
-    place, instance = ("instances/", f"-{experiment.name}") if experiment.name != notebooks.EXAMPLE else ("", "")
-    shown = [f"{{doc}}`/notebooks/{place}{name}{instance}`" for name in notebooks.of_experiment(experiment)]
-    return [*shown, f"[Its figures](#figures-{experiment.name})"]
+    names = notebooks.of_experiment(experiment)
+    if experiment.name != notebooks.EXAMPLE:
+        names = [f"instances/{name}-{experiment.name}" for name in names]
+    return [*(f"{{doc}}`/notebooks/{name}`" for name in names), f"[Its figures](#figures-{experiment.name})"]
 
 
 def _behind(part: pd.DataFrame, experiment: Experiment, runs: pd.DataFrame) -> dict[Any, tuple[str, str, pd.DataFrame]]:
