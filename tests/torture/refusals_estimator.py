@@ -101,7 +101,7 @@ door("estimator", {
     "a threshold of zero": lambda: fit(merit="huber", mu=0.0),
     "a negative penalty": lambda: fit(penalty=-1.0),
     **each("tracking", lambda v: fit(tracking=v), 1.5, 0.0),
-    **each("view_sizes", lambda v: fit(NUMBERS, view_sizes=v), (2, 3), (4, 0), (4,), 4, "thirds"),
+    **each("view_sizes", lambda v: fit(NUMBERS, view_sizes=v), (2, 3), (4, 0), (2.0, 2.0), (4,), 4, "thirds"),
     "one column in two halves": lambda: fit(NUMBERS[:, :1], view_sizes="halves"),
     "widths beside a list of other widths": lambda: fit([LEFT, RIGHT], view_sizes=(1, 3)),
     "a transform of another number of views": lambda: fit().transform([LEFT, RIGHT, LEFT]),
