@@ -12,9 +12,9 @@ from numpy.random import default_rng
 from sklearn.datasets import load_digits
 
 from cdfsg.linalg import inv_sqrt
-from cdfsg.theory.finite import FinitePencil
+from cdfsg.theory.finite import FinitePencil, Run
 from cdfsg.theory.near_feasible import violation
-from cdfsg.theory.rates import Constants, Run, first_bound, means_and_constants, random_path
+from cdfsg.theory.rates import Constants, first_bound, means_and_constants
 from cdfsg.theory.statement import OURS, SMOOTH_ABOVE, Margins, at_most, inner, norm, statement
 from cdfsg.theory.stationary import Point, pool
 
@@ -80,7 +80,7 @@ def observed(run: Run) -> tuple[float, Constants]:
     """Mean squared gradient over k < K of a run of Algorithm 1, and its constants, the largest that it has seen."""
     rng = default_rng(23)
     X0 = np.linalg.qr(rng.standard_normal((4, run.toy.n, 2)))[0] / 2
-    means, constants = means_and_constants(run, islice(random_path(run, X0, rng), run.K))
+    means, constants = means_and_constants(run, islice(run.random_path(X0, rng), run.K))
     return float(means.mean()), constants
 
 

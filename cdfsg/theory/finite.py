@@ -3,7 +3,7 @@
 The solvers' own `step` drives it.  To enumerate the draws of an iteration, each lane is repeated once per outcome.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,28 +77,51 @@ class FinitePencil:
         return CDFSG(beta).direction(self, Z, P, sym(self.constraint(P[0])))
 
 
-def started(
-    solver: CDFSG, toy: FinitePencil, X0: Array, settings: Mapping[str, float], null_direction: bool = True
-) -> Any:
-    """The state at k = 0 over all outcomes: ``D_0 = 0`` as in Algorithm 1, or by eq:updated."""
-    samples = toy.draw(*toy.pairs)
-    X = np.repeat(X0[None], samples.shape[1], axis=0)
-    values = {name: np.full((len(X), 1, 1), value) for name, value in settings.items()}
-    state = solver.start(toy, X, values, samples)
-    if not null_direction:
-        state.D = solver.direction(toy, samples, toy.scores(samples, X), state.Y)
-    return state
+@dataclass(frozen=True)
+class Run:
+    """A solver on a problem with the theorems' step sizes ``alpha = s1 b = s2 / sqrt(K)``."""
 
+    solver: CDFSG
+    toy: FinitePencil
+    K: int
+    s1: float
+    s2: float
 
-def every_path(solver: CDFSG, toy: FinitePencil, state: TrackingState, steps: int) -> Iterator[Any]:
-    """The states at k = 0, ..., steps over all paths, which are equally likely; copies of a lane are neighbours."""
-    yield state
-    for _ in range(steps):
-        samples = toy.draw(*np.tile(toy.pairs, len(state.X)))
-        copies = {name: np.repeat(value, toy.outcomes**2, axis=0) for name, value in vars(state).items()}
-        state = type(state)(**copies)
-        solver.step(toy, state, samples)
+    @property
+    def alpha(self) -> float:
+        return float(self.s2 / self.K**0.5)
+
+    def start(self, X: Array, samples: Array, null_direction: bool = True) -> Any:
+        """The state at k = 0 in lanes on minibatches: ``D_0 = 0`` as in Algorithm 1, or by eq:updated."""
+        one = np.ones((len(X), 1, 1))
+        state = self.solver.start(self.toy, X, {"s1": self.s1 * one, "s2": self.alpha * one}, samples)
+        if not null_direction:
+            state.D = self.solver.direction(self.toy, samples, self.toy.scores(samples, X), state.Y)
+        return state
+
+    def start_everywhere(self, X: Array, null_direction: bool = True) -> Any:
+        """The state at k = 0 over all outcomes."""
+        samples = self.toy.draw(*self.toy.pairs)
+        return self.start(np.repeat(X[None], samples.shape[1], axis=0), samples, null_direction)
+
+    def every_path(self, state: TrackingState) -> Iterator[Any]:
+        """The states at k = 0, ..., K over all paths, which are equally likely; copies of a lane are neighbours."""
         yield state
+        for _ in range(self.K):
+            samples = self.toy.draw(*np.tile(self.toy.pairs, len(state.X)))
+            copies = {name: np.repeat(value, self.toy.outcomes**2, axis=0) for name, value in vars(state).items()}
+            state = type(state)(**copies)
+            self.solver.step(self.toy, state, samples)
+            yield state
+
+    def random_path(self, X: Array, rng: Generator) -> Iterator[Any]:
+        """The state at k = 0, ..., K in lanes with draws of their own, always in the same arrays."""
+        theta = rng.integers(self.toy.outcomes, size=len(X))
+        state = self.start(X.copy(), self.toy.draw(theta, theta))
+        yield state
+        for _ in range(self.K):
+            self.solver.step(self.toy, state, self.toy.draw(*rng.integers(self.toy.outcomes, size=(2, len(X)))))
+            yield state
 
 
 def random_pencil(rng: Generator, n: int, outcomes: int, rows: int = 0, condition: float = 1.0) -> FinitePencil:

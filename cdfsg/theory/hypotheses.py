@@ -10,9 +10,8 @@ from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory import counterexamples
 from cdfsg.theory.assumptions import correlations, two_features
 from cdfsg.theory.derivatives import along
-from cdfsg.theory.finite import FinitePencil, random_pencil
+from cdfsg.theory.finite import FinitePencil, Run, random_pencil
 from cdfsg.theory.instances import COUNT, draws, points, somewhere
-from cdfsg.theory.rates import Run, random_path
 from cdfsg.theory.statement import OURS, Margins, at_most, equal, norm, statement
 from cdfsg.theory.tracker import tracked
 
@@ -62,7 +61,7 @@ def iterates_are_bounded() -> Margins:
         lanes[0] = 1 - 1e-9
         limit = np.maximum(abs(start := lanes * (1 + 2 / alpha) ** 0.25), 9 / 8)
         run = Run(CDFSG(1.0), FinitePencil(0 * one, one), 60, alpha, alpha * 60**0.5)
-        states = random_path(run, start.reshape(-1, 1, 1), rng)
+        states = run.random_path(start.reshape(-1, 1, 1), rng)
         _, *path = (norm(state.X) for state in states)  # the start is within the limit
         yield at_most(np.max(path, axis=0), limit)
 

@@ -13,28 +13,13 @@ from scipy.linalg import eigh
 from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.theory import counterexamples
-from cdfsg.theory.finite import FinitePencil, every_path, least_penalty, random_pencil, started
+from cdfsg.theory.finite import FinitePencil, Run, least_penalty, random_pencil
 from cdfsg.theory.instances import draws
 from cdfsg.theory.statement import OURS, Margins, at_most, equal, norm, statement, true
 from cdfsg.theory.tracker import INDEFINITE
 
 STEPS = ", alpha_k = s1 b_k = s2 / sqrt(K), 0 < s1 <= 2"
 FIRST, SECOND = "Assumptions 1.1 and 4.1", "Assumptions 1.1, 4.1 and 4.7"
-
-
-@dataclass(frozen=True)
-class Run:
-    """A solver on a problem with the theorems' step sizes ``alpha = s1 b = s2 / sqrt(K)``."""
-
-    solver: CDFSG
-    toy: FinitePencil
-    K: int
-    s1: float
-    s2: float
-
-    @property
-    def alpha(self) -> float:
-        return float(self.s2 / self.K**0.5)
 
 
 @dataclass(frozen=True)
@@ -154,7 +139,7 @@ def saddles_absorb() -> Margins:
         v = np.eye(2)[:, :1] if number % 2 else np.linalg.qr(rng.standard_normal((2, 1)))[0]
         X0 = rng.standard_normal((n, 20, 2)).swapaxes(0, 1) @ (np.eye(2) - v @ v.T) / n
         run = Run(solver, random_pencil(rng, n, 3), 30, 0.01, 1e-3 * 30**0.5)
-        *_, last = random_path(run, X0, rng)
+        *_, last = run.random_path(X0, rng)
         yield equal(last.X @ v, 0.0, norm(last.X))
 
 
@@ -191,12 +176,11 @@ def enumerate_paths(run: Run, X0: Array, B0: Array | float = 0.0) -> tuple[Array
 
     Algorithm 1 starts with D_0 by eq:updated, Algorithm 2 with D_0 = 0, B0 and its least V_0.
     """
-    solver, settings = run.solver, {"s1": run.s1, "s2": run.alpha}
-    first = started(solver, run.toy, X0, settings, null_direction=isinstance(solver, CDFSGAda))
-    if isinstance(solver, CDFSGAda):
+    first = run.start_everywhere(X0, null_direction=isinstance(run.solver, CDFSGAda))
+    if isinstance(run.solver, CDFSGAda):
         first.B += B0
-        first.V = (1 - solver.eta2) * first.B**2
-    return means_and_constants(run, every_path(solver, run.toy, first, run.K))
+        first.V = (1 - run.solver.eta2) * first.B**2
+    return means_and_constants(run, run.every_path(first))
 
 
 def means_and_constants(run: Run, states: Iterator[Any]) -> tuple[Array, Constants]:
@@ -290,22 +274,11 @@ DENSE, STRIDE = 512, 16  # gradients at every k up to DENSE, in the transient, t
 def mean_squared_gradients(run: Run, X0: Array, rng: Generator) -> Array:
     """``1/K sum_{k=1}^K ||grad h(X_k)||^2`` of lanes with draws of their own."""
     total = np.zeros(len(X0))
-    for k, state in enumerate(random_path(run, X0, rng)):
+    for k, state in enumerate(run.random_path(X0, rng)):
         weight = 1 if k <= DENSE else STRIDE
         if k and k % weight == 0:
             total += weight * norm(run.toy.gradient_of_h(state.X, run.solver.beta)) ** 2
     return total / run.K
-
-
-def random_path(run: Run, X0: Array, rng: Generator) -> Iterator[Any]:
-    """The state at k = 0, ..., K in lanes with draws of their own, always in the same arrays."""
-    values, toy = {"s1": np.full((len(X0), 1, 1), run.s1), "s2": np.full((len(X0), 1, 1), run.alpha)}, run.toy
-    theta = rng.integers(toy.outcomes, size=len(X0))
-    state = run.solver.start(toy, X0.copy(), values, toy.draw(theta, theta))
-    yield state
-    for _ in range(run.K):
-        run.solver.step(toy, state, toy.draw(*rng.integers(toy.outcomes, size=(2, len(X0)))))
-        yield state
 
 
 def rate(solver: CDFSG) -> tuple[Array, float, float]:

@@ -9,7 +9,7 @@ from numpy.random import Generator, default_rng
 from cdfsg.linalg import Array, sym
 from cdfsg.solvers.cdfsg import CDFSG, TrackingState, track
 from cdfsg.theory import counterexamples
-from cdfsg.theory.finite import every_path, random_pencil, started
+from cdfsg.theory.finite import Run, random_pencil
 from cdfsg.theory.instances import draws
 from cdfsg.theory.statement import BLANKET, Margins, Relation, at_most, equal, norm, statement
 
@@ -94,8 +94,8 @@ def first_step() -> Margins:
         n = int(rng.integers(1, 5))
         toy = random_pencil(rng, n, 2)
         X0 = rng.standard_normal((n, 1 + number % n))
-        settings = {"s1": 1.0, "s2": 0.3}
-        printed, meant = (started(CDFSG(1.0), toy, X0, settings, null).D.mean(axis=0) for null in (True, False))
+        run = Run(CDFSG(1.0), toy, 1, 1.0, 0.3)
+        printed, meant = (run.start_everywhere(X0, null).D.mean(axis=0) for null in (True, False))
         yield equal(printed, meant, 1.0)
 
 
@@ -114,7 +114,7 @@ def direction_given_the_past() -> Margins:
         C = h.constraint(X)[None]
         for b in (1.0, 0.5, 0.25):
             first = TrackingState(X[None], C, 0 * X[None], C, zero, zero + b)  # X does not move
-            *_, state = every_path(CDFSG(h.beta), toy, first, 1)
+            *_, state = Run(CDFSG(h.beta), toy, 1, 1.0, b).every_path(first)
             biases.append((state.D - [h.direction(X, Y) for Y in state.Y]).mean(axis=0))
         whole, half, quarter = biases
         yield equal(whole, 0.0, 1.0)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cdfsg.merits import Huber
 from cdfsg.solvers.cdfsg import CDFSG, CDFSGAda
 from cdfsg.theory import adaptive, rates, sampling, tracker
-from cdfsg.theory.finite import random_pencil
+from cdfsg.theory.finite import Run, random_pencil
 
 seeds = st.integers(0, 2**32)
 
@@ -94,6 +94,6 @@ def test_a_run_leaves_the_start_that_it_is_given_for_the_next_one():
     rng = np.random.default_rng(0)
     X0 = rng.standard_normal((3, 2, 1))
     given = X0.copy()
-    *_, last = rates.random_path(rates.Run(CDFSG(1.0), random_pencil(rng, 2, 3), 5, 1.0, 0.01), X0, rng)
+    *_, last = Run(CDFSG(1.0), random_pencil(rng, 2, 3), 5, 1.0, 0.01).random_path(X0, rng)
     np.testing.assert_array_equal(X0, given)
     assert (last.X != X0).all()

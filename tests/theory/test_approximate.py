@@ -9,8 +9,9 @@ from cdfsg.penalty import Penalty
 from cdfsg.problems import Linear
 from cdfsg.solvers.cdfsg import CDFSG
 from cdfsg.theory import approximate
+from cdfsg.theory.finite import Run
 from cdfsg.theory.instances import Instance, instances, somewhere
-from cdfsg.theory.rates import Run, first_bound
+from cdfsg.theory.rates import first_bound
 from cdfsg.theory.stationary import Point
 
 

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdfsg.solvers.cdfsg import CDFSG
-from cdfsg.theory.finite import every_path, least_penalty, random_pencil, started
+from cdfsg.theory.finite import Run, least_penalty, random_pencil
 
 
 @settings(max_examples=30, deadline=None)
@@ -37,8 +37,8 @@ def test_the_mean_over_all_paths_agrees_with_a_loop_over_them_by_hand():
         return ends
 
     expected = [end for theta in m for end in after(x0, theta * x0 * x0, 0.0, 3)]
-    state = started(CDFSG(beta), toy, np.array([[x0]]), {"s1": s1, "s2": alpha})
-    *_, last = every_path(CDFSG(beta), toy, state, 3)
+    run = Run(CDFSG(beta), toy, 3, s1, alpha * 3**0.5)
+    *_, last = run.every_path(run.start_everywhere(np.array([[x0]])))
     twice = np.repeat(np.sort(expected), 2)  # for the two xi at k = 0, which D_0 = 0 does not see
     np.testing.assert_allclose(np.sort(last.X.ravel()), twice, rtol=1e-12)
 

@@ -85,7 +85,7 @@ def printed_share_of_algorithm_2(t):
         return 1e9
     solver = CDFSGAda(beta, eta1 * eta2**0.5, eta2, 10**log_epsilon)
     K, s1 = int(steps), min(2.0, 10**log_s1)
-    run = rates.Run(solver, toy, K, s1, min(10**log_alpha, s1) * K**0.5)
+    run = finite.Run(solver, toy, K, s1, min(10**log_alpha, s1) * K**0.5)
     squares, c = rates.enumerate_paths(run, np.full((1, 1), x), np.full((1, 1), B0))
     move = B0 / (solver.epsilon + (1 - eta2) * B0**2) ** 0.5
     J_0 = c.J_0 + run.alpha / (1 - solver.eta1) * toy.penalty(beta).gradient(np.full((1, 1), x)).item() * move
