@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from cdfsg.files import ROOT, named_folder, sweep, write_atomically
-from cdfsg.files import say as say
+from cdfsg.files import ROOT, named_folder, say, sweep, write_atomically
 
 if TYPE_CHECKING:
     import httpx2

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cdfsg.datasets.download import Source, data_dir, http, obtain, read_all, say, sha256, verify
+from cdfsg.datasets.download import Source, data_dir, http, obtain, read_all, sha256, verify
 from cdfsg.datasets.packages import arrays, members, package_source
 from cdfsg.datasets.views import Provenance, Views
-from cdfsg.files import named_folder, npy
+from cdfsg.files import named_folder, npy, say
 
 ENVIRONMENT = "CDFSG_MEDIAMILL"
 ROWS, FEATURES, LABELS = 43_907, 120, 101
@@ -90,12 +90,10 @@ def _parse(texts: Mapping[str, bytes]) -> np.ndarray:
     names = " and ".join(texts)
     say(f"parsing {names}, some seconds")
     data = np.vstack([read_text(name, content) for name, content in texts.items()])
-    if len(data) != ROWS:
-        raise ValueError(f"{names}: {len(data)} rows: expected {ROWS}; {_REMEDY}")
-    cardinality = data[:, FEATURES:].sum(dtype=np.float64) / ROWS
-    if round(cardinality, 3) != CARDINALITY:
-        found = f"{cardinality:.3f} labels per row: expected {CARDINALITY}"
-        raise ValueError(f"{names}: {found}; the file is cut off or of other data; {_REMEDY}")
+    found = len(data), round(data[:, FEATURES:].sum(dtype=np.float64) / len(data), 3)
+    if found != (ROWS, CARDINALITY):
+        sizes = f"{found[0]} rows of {found[1]} labels each: expected {ROWS} of {CARDINALITY}"
+        raise ValueError(f"{names}: {sizes}; the file is cut off or of other data; {_REMEDY}")
     return data
 
 

@@ -1,11 +1,10 @@
 """n-MNIST: MNIST's training images degraded in three ways, one view each."""
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
 
-from cdfsg.datasets.download import Source, obtain
+from cdfsg.datasets.download import Source, obtain, sha256
 from cdfsg.datasets.matlab import read_matlab
 from cdfsg.datasets.mnist import load_images
 from cdfsg.datasets.views import Provenance, Views
@@ -112,19 +111,14 @@ def to_bytes(values: np.ndarray) -> np.ndarray:
 
 
 def _read_published(folder: Path) -> tuple[np.ndarray, Provenance]:
-    data = np.empty((_IMAGES, 3, _PIXELS), np.uint8)
-    digest = hashlib.sha256()
-    digits: list[np.ndarray] = []
-    for view, name in enumerate(FILES):
-        raw, content = _read_mat(folder / name)
-        digest.update(raw)
-        data[:, view] = content["train_x"]
-        digits += [content["train_y"]] if "train_y" in content else []
-        # A sample must be the same digit in all views, or their correlations mean nothing.
-        if digits and not np.array_equal(digits[0], digits[-1]):
-            raise ValueError(f"{folder / name}: train_y differs from that of {FILES[0]}: expected the same row order")
-    source = f"published n-MNIST, {', '.join(FILES)}"
-    return data.reshape(_IMAGES, 3 * _PIXELS), Provenance(source, f"sha256:{digest.hexdigest()}", "original")
+    files = [_read_mat(folder / name) for name in FILES]
+    digits = [content["train_y"] for _, content in files if "train_y" in content]
+    # A sample must be the same digit in all views, or their correlations mean nothing.
+    if not all(np.array_equal(digits[0], other) for other in digits):
+        raise ValueError(f"{folder}: train_y differs from file to file: expected the same row order")
+    data = np.hstack([content["train_x"] for _, content in files])
+    checksum = sha256(b"".join(raw for raw, _ in files))
+    return data, Provenance(f"published n-MNIST, {', '.join(FILES)}", checksum, "original")
 
 
 def _read_mat(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:

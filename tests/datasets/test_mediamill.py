@@ -128,8 +128,7 @@ def test_a_number_of_rows_or_of_labels_that_is_not_mediamills_is_refused(rows, t
     features, labels = (part[:harm] if harm != "labels" else part.copy() for part in rows)
     if harm == "labels":
         labels[0, :5] = [*(1 - labels[0, :2]), 1, 1, 1]
-    found = f"{harm} rows: expected {ROWS}; set CDFSG_MEDIAMILL"
-    found = found if harm != "labels" else f"labels per row: expected {mediamill.CARDINALITY}; .*set CDFSG_MEDIAMILL"
+    found = rf"{len(labels)} rows of .* labels each: expected {ROWS} of {mediamill.CARDINALITY}; .*set CDFSG_MEDIAMILL"
     monkeypatch.setenv("CDFSG_MEDIAMILL", str(place(tmp_path / "mine", features, labels)))
     with pytest.raises(ValueError, match=found):
         load_mediamill()

@@ -186,7 +186,7 @@ IMAGES = np.zeros((40, 784), np.uint8)
         ({"train_x": IMAGES[:, :783]}, r"train_x is uint8 of shape \(40, 783\): expected uint8 of shape \(40, 784\)"),
         ({"train_x": IMAGES.astype(float)}, r"train_x is float64 of shape \(40, 784\): expected uint8"),
         ({"test_x": IMAGES}, "no train_x: expected uint8"),
-        ({"train_x": IMAGES, "train_y": np.eye(10)[np.arange(1, 41) % 10]}, "train_y differs .*the same row order"),
+        ({"train_x": IMAGES, "train_y": np.eye(10)[np.arange(1, 41) % 10]}, "train_y differs .* the same row order"),
         ({"train_x": IMAGES, "train_y": np.zeros((10, 40))}, "train_y differs"),
         (b"\x00" * 500, "not a MATLAB file that can be read"),
     ],
@@ -194,7 +194,7 @@ IMAGES = np.zeros((40, 784), np.uint8)
 def test_a_file_of_something_else_is_refused(published, content, found):
     path = published / nmnist.FILES[1]
     path.write_bytes(content) if isinstance(content, bytes) else savemat(path, content)
-    with pytest.raises(ValueError, match=rf"{nmnist.FILES[1]}: {found}"):
+    with pytest.raises(ValueError, match=rf"published/?({nmnist.FILES[1]})?: {found}"):
         load_nmnist()
 
 
