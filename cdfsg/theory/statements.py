@@ -14,12 +14,12 @@ from cdfsg.files import PAPER
 from cdfsg.theory.statement import Check, Erratum, Statement
 
 from cdfsg.theory import (  # isort: skip
-    adaptive, approximate, assumptions, counterexamples, definitions, derivatives, first_order, hypotheses,
-    near_feasible, rates, sampling, second_order, tracker,
+    adaptive, approximate, assumptions, counterexamples, definitions, derivatives, first_order, near_feasible, rates,
+    sampling, second_order, tracker,
 )
 
-MODULES = (assumptions, definitions, derivatives, first_order, second_order, near_feasible, approximate, hypotheses,
-           sampling, tracker, adaptive, rates)
+MODULES = (assumptions, definitions, derivatives, first_order, second_order, near_feasible, approximate, sampling,
+           tracker, adaptive, rates)
 EVERY = tuple(entry for module in MODULES for entry in vars(module).values() if isinstance(entry, Statement))
 """The statements in the paper's order."""
 STATEMENTS = {statement.label: statement for statement in EVERY}
