@@ -1,6 +1,5 @@
 """Section 3.4: how the gradient of h measures stationarity and violation in Omega_{1/6}."""
 
-
 import numpy as np
 
 from cdfsg.linalg import Array, eye_like, sym
