@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdfsg.files import Damaged, unreadable_is_damaged, write_atomically
+from cdfsg.files import Damaged, read_bytes, write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ def write(path: Path, content: str | bytes) -> None:
     While the file is replaced the list has both checksums, so that a kill leaves a file that is listed.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    old, new = _listed(path.parent), (path.name, hashlib.sha256(data).hexdigest())
+    old, new = _listed(path.parent, REMEDY), (path.name, hashlib.sha256(data).hexdigest())
     _save(path.parent, old | {new})
     write_atomically(path, data)
     _save(path.parent, {entry for entry in old if entry[0] != path.name} | {new})
@@ -33,11 +33,10 @@ def write(path: Path, content: str | bytes) -> None:
 
 def read(path: Path, remedy: str = REMEDY) -> bytes:
     """The bytes of a file; `Damaged` if its checksum is not the listed one."""
-    with unreadable_is_damaged(path, remedy):
-        for _ in range(2):  # another process may replace the file between the two looks
-            data = path.read_bytes()
-            if (path.name, hashlib.sha256(data).hexdigest()) in _listed(path.parent):
-                return data
+    for _ in range(2):  # another process may replace the file between the two looks
+        data = read_bytes(path, remedy)
+        if (path.name, hashlib.sha256(data).hexdigest()) in _listed(path.parent, remedy):
+            return data
     raise Damaged(f"{path} is not what {path.parent / LIST} says: one of them was changed or damaged; {remedy}")
 
 
@@ -55,11 +54,11 @@ def read_record(path: Path, command: str, **options: Any) -> "pd.DataFrame":
     return read_csv(path, f"make it anew with: {command}", **options)
 
 
-def _listed(folder: Path) -> set[tuple[str, str]]:
+def _listed(folder: Path, remedy: str) -> set[tuple[str, str]]:
     """(name, checksum) of every line that is not damaged."""
     try:
-        text = (folder / LIST).read_bytes().decode("utf-8", errors="replace")
-    except (FileNotFoundError, IsADirectoryError):
+        text = read_bytes(folder / LIST, remedy).decode("utf-8", errors="replace")
+    except FileNotFoundError:
         return set()
     return {(name, digest) for digest, name in _LINE.findall(text)}
 

@@ -9,8 +9,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -95,21 +95,19 @@ def _seal(content: bytes) -> bytes:
     return f"# sha256:{hashlib.sha256(content).hexdigest()}\n".encode()
 
 
-@contextmanager
-def unreadable_is_damaged(path: Path, remedy: str) -> Iterator[None]:
-    """Report a file that exists and cannot be read as damaged."""
+def read_bytes(path: Path, remedy: str) -> bytes:
+    """The content of a file; `Damaged` if it is there and cannot be read."""
     try:
-        yield
+        return path.read_bytes()
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise Damaged(f"{error.filename or path} cannot be read ({error.strerror}); {remedy}") from error
+        raise Damaged(f"{path} cannot be read ({error.strerror}); {remedy}") from error
 
 
 def read_sealed(path: Path, remedy: str = "delete it") -> bytes:
     """The content that `write_sealed` wrote, or `Damaged`."""
-    with unreadable_is_damaged(path, remedy):
-        data = path.read_bytes()
+    data = read_bytes(path, remedy)
     content = data[: -len(_seal(b""))]
     if data != content + _seal(content):
         raise Damaged(f"{path} is not what the checksum in its last line says; {remedy}")

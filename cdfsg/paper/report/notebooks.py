@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image, ImageChops
 
-from cdfsg.files import NOTEBOOKS, Damaged, unreadable_is_damaged, write_atomically
+from cdfsg.files import NOTEBOOKS, Damaged, read_bytes, write_atomically
 from cdfsg.paper.experiments import Experiment
 
 if TYPE_CHECKING:  # they take two seconds to import
@@ -105,8 +105,7 @@ def read(path: Path) -> "NotebookNode":
     import nbformat
 
     remedy = "take it back with git checkout, or execute it with: python -m cdfsg notebooks"
-    with unreadable_is_damaged(path, remedy):
-        data = path.read_bytes()
+    data = read_bytes(path, remedy)
     try:
         return scrub(nbformat.reads(data.decode("utf-8"), as_version=4))
     except (ValueError, AttributeError, nbformat.ValidationError) as error:
