@@ -24,7 +24,7 @@ def infeasible() -> Iterator[Point]:
 
 
 @statement("pro:sigma_up", "Section 3.2, Proposition 3.7", assumes=ABOVE + ", X stationary",
-    says="X lies in Omega: sigma_max(X'MX) <= 1.", rounding=ROUNDING)
+    says="X lies in Omega: sigma_max(X'MX) <= 1.", rounding=ROUNDING, searches=pool)
 def sigma_up() -> Margins:
     """Where ``Cv = sigma v``, sigma > 1, Q = vv' in Le_inner_nablah_XQ gives ``beta (sigma + 1) sigma = 3/2 v'X'Gv``.
 
@@ -32,7 +32,6 @@ def sigma_up() -> Margins:
     For p = 1, ``|A| = |X| |3 - sigma|/2`` and ``|X|^2 <= sigma/s`` give the sharper threshold.
     """
     yield "For p = 1 already for beta > 3/4 (L_g / s + L_0 / s^(1/2)), at most beta~/16, which is sharp"
-    yield pool()
     for point in pool().found:
         yield point, at_most(point.eigenvalues[-1], 1.0)
     for case, h, X, rng in points(feasible, 22, betas=(1.0,), shapes=((1, 1), (2, 1), (4, 1))):
@@ -58,14 +57,13 @@ def feasible_points() -> Margins:
 
 
 @statement("The_first_order_equivalence_feasible", "Section 3.2, Theorem 3.9",
-    assumes=ABOVE + ", X stationary and infeasible", says="sigma_min(X'MX) <= beta~/(4 beta).")
+    assumes=ABOVE + ", X stationary and infeasible", says="sigma_min(X'MX) <= beta~/(4 beta).", searches=pool)
 def feasible_or_far() -> Margins:
     """Q = vv' in Le_inner_nablah_XQ, where ``Cv = sigma v`` and 0 < sigma < 1: ``beta sigma (1 + sigma) = 3/2 v'X'Gv``.
 
     ``v'X'Gv <= (sigma/s)^(1/2) (2 L_g (p/s)^(1/2) + L_0)``, so ``sigma^(1/2) (1 + sigma) <= beta~/(8 kappa beta)``.
     """
     yield "Even: each eigenvalue is 1 or <= (beta~/(8 kappa beta))^2"
-    yield pool()
     for point in infeasible():
         ratio, (low, high) = point.case.threshold / point.h.beta, point.case.spectrum
         sharper = (ratio * low / (8 * high)) ** 2
@@ -74,7 +72,7 @@ def feasible_or_far() -> Margins:
 
 
 @statement("pro:saddle", "Section 3.2, Proposition 3.10", assumes=INFEASIBLE,
-    says="X is a strict saddle point with c = s beta / 4.", rounding=ROUNDING)
+    says="X is a strict saddle point with c = s beta / 4.", rounding=ROUNDING, searches=pool)
 def strict_saddles() -> Margins:
     """Let v be a unit eigenvector of C for its least sigma < 1, and u the left singular vector of ``M^(1/2) X`` for it.
 
@@ -87,7 +85,6 @@ def strict_saddles() -> Margins:
     sharp = Point(case, np.zeros((1, 1)))
     yield equal(case.threshold, case.h.beta, 1.0, claim="that is the threshold")
     yield equal(sharp.least_curvature, -31 / 32 * case.h.beta, 1.0, claim="31/32 is sharp")
-    yield pool()
     for point in infeasible():
         h, D, sigma = point.h, point.direction, point.eigenvalues[0]
         printed, ours, size = printed_constant(point), curvature_constant(point), inner(D, D)
@@ -130,14 +127,13 @@ def strict_saddles_proof() -> Margins:
 
 @statement("quadratic proposition", "Section 3.2, Proposition 3.11",
     assumes="f = tr(X'AX)/2, beta >= beta~, X stationary",
-    says="The eigenvalues of X'MX are 0 or 1.", rounding=ROUNDING)
+    says="The eigenvalues of X'MX are 0 or 1.", rounding=ROUNDING, searches=pool)
 def quadratics() -> Margins:
     """For sigma other than 0 and 1: ``beta (1 + sigma) = (9/4 - 3/4 sigma) u'Au``, where ``sigma^(1/2) u = Xv``.
 
     For ``beta >= 9/4 u'Au`` and ``beta >= -3/4 u'Au`` no sigma > 0 does this, as in Le_inner_nablah_XQ with Q = vv'.
     """
     yield "So for beta >= max(9/4 lam_max, 3/4 |lam_min|) of the pencil, which is at most beta~/32"
-    yield pool()
     for point in pool().found:
         if point.case.kind in QUADRATICS:
             yield equal(zero_or_one(point), 0.0, 1.0)
@@ -160,10 +156,9 @@ def sharp_beta_of_quadratics(values: Array) -> float:
 
 
 @statement("thm:refir", "Section 3.2, Theorem 3.12", assumes=STATIONARY,
-    says="X is feasible, hence stationary for the problem, or a strict saddle point.")
+    says="X is feasible, hence stationary for the problem, or a strict saddle point.", searches=pool)
 def feasible_or_saddle() -> Margins:
     """Prop_first_order_equivalence_feasible and pro:saddle."""
-    yield pool()
     for point in pool().found:
         stationary = equal(certificate(point.h, point.X), 0.0, 1.0)
         yield stationary if point.is_feasible else true(point.is_strict_saddle)

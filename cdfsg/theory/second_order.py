@@ -43,11 +43,10 @@ def random_directions(seed: int) -> Iterator[tuple[Point, Array, Array, Array]]:
 
 
 @statement("le:sop_slep, eq:tn", "Section 3.3, Lemma 3.13, equation (28)",
-    assumes=SMOOTH + ", X stationary and feasible, every beta",
-    says="The Hessian does not mix tangent and normal directions: <N, hess h[T]> = 0.", rounding=ROUNDING)
+    assumes=SMOOTH + ", X stationary and feasible, every beta", rounding=ROUNDING, searches=pool,
+    says="The Hessian does not mix tangent and normal directions: <N, hess h[T]> = 0.")
 def mixed_curvature() -> Margins:
     """``<XS, hess h[T]> = -tr(S X'MT Lambda) - tr(S T' grad f)``, where ``X'MT = -T'MX`` and ``MX Lambda = grad f``."""
-    yield pool()
     for point, D, T, S in random_directions(31):
         size = inner(D, D) * point.case.spectrum[1] / point.case.spectrum[0]
         for factor in (1.0, 1e-4):
@@ -57,11 +56,10 @@ def mixed_curvature() -> Margins:
 
 @statement("le:sop_slep, eq:nn", "Section 3.3, Lemma 3.13, equation (29)", assumes=FEASIBLE,
     says="The Hessian is positive on normal directions N = XS != 0: "
-         "<N, hess h[N]> = 4 beta |S|^2 - 3 tr(S^2 X' grad f).", rounding=ROUNDING)
+         "<N, hess h[N]> = 4 beta |S|^2 - 3 tr(S^2 X' grad f).", rounding=ROUNDING, searches=pool)
 def normal_curvature() -> Margins:
     """``J_G(X)[XS] = hess f[XS - XS] = 0``; the other terms of eq:hessh are three times ``-tr(S^2 X' grad f)``."""
     yield "Even at least 15/4 beta |S|^2, which is sharp at beta~"
-    yield pool()
     for point, _, _, S in random_directions(32):
         h, X = point.h, point.X
         curvature, size = inner(X @ S, h.hessian(X, X @ S)), h.beta * inner(S, S)
@@ -74,10 +72,9 @@ def normal_curvature() -> Margins:
     says="The curvature along normal directions is at least the printed bound.",
     printed="4 beta - (2 p L_g + L_0 s^(1/2)) / s",
     corrected="4 beta - 3 (2 p L_g + L_0 s^(1/2)) / s",
-    severity="wrong constant", counterexample=counterexamples.normal_curvature_step, rounding=ROUNDING)
+    severity="wrong constant", counterexample=counterexamples.normal_curvature_step, rounding=ROUNDING, searches=pool)
 def curvature_bound() -> Margins:
     """eq:nn and eq:normlambda at ``sigma = 1``."""
-    yield pool()
     for point, _, _, S in random_directions(33):
         h, X = point.h, point.X
         bound = 4 * h.beta - 3 * multiplier_bound(point.case)
@@ -87,10 +84,9 @@ def curvature_bound() -> Margins:
 @statement("th:sopr_b1", "Section 3.3, Theorem 3.14", assumes=STATIONARY,
     says="Problem and penalty function share their second-order stationary points, and no infeasible point is one.",
     corrected="they share them with the corrected Definition 2.1, and no infeasible point is one",
-    counterexample=counterexamples.second_order_condition, rounding=ROUNDING)
+    counterexample=counterexamples.second_order_condition, rounding=ROUNDING, searches=pool)
 def shared_second_order_points() -> Margins:
     """On tangent directions the Hessians agree (eq:s1); then le:sop_slep, and pro:saddle at infeasible points."""
-    yield pool()
     for point in pool().found:
         scale, (low, high) = scale_of(point), point.case.spectrum
         if not point.is_feasible:

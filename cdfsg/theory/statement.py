@@ -63,15 +63,15 @@ def true(condition: object, claim: str = "") -> Relation:
 
 @dataclass(frozen=True)
 class Searches:
-    """How many searches a check made for its instances, how many of them failed, and all instances found."""
+    """How many searches were made for instances, how many of them failed, and all instances found."""
 
-    made: int
-    failed: int
+    made: int = 0
+    failed: int = 0
     found: Sequence[Any] = ()
 
 
-Margins = Iterator[Relation | tuple[Any, ...] | Searches | str]
-"""A relation, an instance with one or more, how searches went, or a note for the report."""
+Margins = Iterator[Relation | tuple[Any, ...] | str]
+"""A relation, an instance with one or more, or a note for the report."""
 
 norm: Any = partial(np.linalg.norm, axis=(-2, -1))
 """Frobenius norm of each trailing matrix, or another of `numpy.linalg.norm`."""
@@ -181,20 +181,19 @@ class Statement(Erratum):
     source: str = PRINTED  # or OURS
     known_by: str = "proof"  # of KNOWN_BY
     rounding: float = 1e-9  # by how much a margin may fall short
+    searches: Callable[[], Searches] = Searches  # for the instances
 
     def __call__(self) -> Check:
         """Test the statement: false if it falls short, corrected if its printed form is refuted."""
         return self.conclude(self.margins())
 
     def conclude(self, margins: Margins) -> Check:
-        """What the relations, notes and searches of a check say; ArithmeticError where a claim beside fails."""
+        """What the relations and notes of a check say; ArithmeticError where a claim beside fails."""
         tallies: dict[str | tuple[str, int], Tally] = {}
-        words, made, failed = self.says, 0, 0
+        words, searches = self.says, self.searches()
         for item in margins:
             if isinstance(item, str):
                 words += f" {item}."
-            elif isinstance(item, Searches):
-                made, failed = made + item.made, failed + item.failed
             else:
                 for key, relation, instance in numbered(item):
                     tallies.setdefault(key, Tally()).add(relation, instance)
@@ -216,7 +215,8 @@ class Statement(Erratum):
             tightest = f"{(1 - loosest.margin) * (1 + 1e-9):.2g}" + (" (loose)" if loosest.margin > 1 - LOOSE else "")
         return Check(
             self.label, verdict, max((t.tested for t in own), default=0), min((t.margin for t in own), default=np.inf),
-            words, str(self.counterexample) if refuted else "", tightest, loosest.instance, made, failed,
+            words, str(self.counterexample) if refuted else "", tightest, loosest.instance,
+            searches.made, searches.failed,
         )
 
 
