@@ -119,12 +119,7 @@ def sha256(data: bytes | memoryview) -> str:
 
 
 def verify(data: bytes | memoryview | Path, checksum: str) -> None:
-    """Raise ValueError unless bytes, or a file's, have the checksum ``"algorithm:hex digest"``.
-
-    >>> verify(b"?", "md5:d41d8cd98f00b204e9800998ecf8427e")
-    Traceback (most recent call last):
-    ValueError: 1 bytes with md5 d1457b72c3fb323a2671125aef3eab5d, expected d41d8cd98f00b204e9800998ecf8427e
-    """
+    """Raise ValueError unless bytes, or a file's, have the checksum ``"algorithm:hex digest"``."""
     algorithm, _, expected = checksum.partition(":")
     with data.open("rb") if isinstance(data, Path) else io.BytesIO(data) as stream:
         found = hashlib.file_digest(stream, lambda: hashlib.new(algorithm, usedforsecurity=algorithm == "sha256"))
