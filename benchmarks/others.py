@@ -15,6 +15,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import product
 from typing import NamedTuple
@@ -171,7 +172,7 @@ def sklearn_cca() -> list[Point]:
 
 def fresh_views() -> Views:
     """The data without what is kept of them: mean and covariance are computed anew."""
-    return views_of(DATASET).with_centring(True)
+    return replace(views_of(DATASET))
 
 
 @lru_cache(maxsize=1)

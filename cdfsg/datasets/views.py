@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -52,7 +52,7 @@ class Views:
     scale : float
         Positive factor from stored to actual values, such as ``1 / 255`` for pixels.
     centred : bool
-        Whether the mean is subtracted.
+        Whether the mean is subtracted; ``dataclasses.replace`` gives the same data with and without.
     provenance : Provenance
         Where the data come from.
     """
@@ -191,10 +191,6 @@ class Views:
         except (TypeError, ValueError) as error:
             raise ValueError(f"seed={seed!r}: expected None or whole numbers of at least 0 ({error})") from error
         return order[:used].reshape(-1, size)
-
-    def with_centring(self, flag: bool) -> "Views":
-        """Return the same data, stored once, with the mean subtracted (True) or not (False)."""
-        return replace(self, centred=flag)
 
 
 def _float_type(dtype: DTypeLike) -> np.dtype:

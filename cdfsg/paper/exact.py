@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from cdfsg.paper.compute import NUMERICS, data_key, eigenvalues_of, views_of
 
 def solve(dataset: str, ps: Sequence[int]) -> pd.DataFrame:
     """Solve a data set exactly on one core; `of` names the data and code."""
-    views = views_of(dataset).with_centring(True)  # a copy without the kept covariance
+    views = replace(views_of(dataset))  # a copy without the kept covariance
     with threadpool_limits(1):
         began = time.perf_counter()
         covariance = views.covariance

@@ -146,7 +146,7 @@ def test_curves_under_every_beta_are_at_the_settings_selected_for_the_papers():
 def test_a_start_is_feasible_on_all_data_and_a_start_by_views_in_each_alike(start, share, scale):
     job = replace(JOB, p=3, protocol=Protocol(start=start, scales=(("digits", scale),), centred=False))
     X = initial_point(job, make_solver("CDFSG", job.protocol), 1)[0]
-    views = load("digits").with_centring(False)
+    views = replace(load("digits"), centred=False)
     parts = [scale**2 * X[v].T @ views.covariance[v, v] @ X[v] for v in views.slices]
     np.testing.assert_allclose(sum(parts), np.eye(3), atol=1e-8)
     for part in parts if share else ():

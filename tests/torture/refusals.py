@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from unittest import mock
@@ -128,7 +129,6 @@ door("views", {
     "a matrix of numpy's old kind": lambda: views(NUMBERS.view(np.matrix)),
     "widths that are truth values": lambda: views(NUMBERS[:, :2], (True, True)),
     "the centring is a word": lambda: views(centred="no"),
-    "the centring of a copy is a word": lambda: views().with_centring("no"),
     "no provenance": lambda: Views("x", NUMBERS, (2, 2), 1.0, True, None),
 })  # fmt: skip
 door("rows", {
@@ -304,7 +304,7 @@ door("RSG+", {
     "an unknown treatment of singular blocks": lambda: RSGPlus(singular="skip"),
     "three views": lambda: go("RSG+", small((3, 3, 3))),
     "Huber's merit": lambda: go("RSG+", merit=Huber(0.1)),
-    "data that are not centred": lambda: go("RSG+", small().with_centring(False)),
+    "data that are not centred": lambda: go("RSG+", replace(small(), centred=False)),
     "p that does not divide the batch": lambda: go("RSG+", p=3),
     "more columns than the narrower view": lambda: go("RSG+", p=5),
 })  # fmt: skip
