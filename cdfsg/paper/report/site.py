@@ -71,7 +71,7 @@ def write_sources(source: Path) -> None:
         "judged": judged, "printed": printed, "tolerances": tolerances(),
         "links": {row.name: f"[{row.title}]({row.page}.md)" for row in printed.itertuples(index=False)},
         "claims": list(claims.read().itertuples()), "tests": {claim["id"]: claim for claim in claims.load_claims()},
-        "TESTS": claims.TESTS, "statements": list(statements.recorded().values()), "known": statements.STATEMENTS,
+        "TESTS": vars(claims), "statements": list(statements.recorded().values()), "known": statements.STATEMENTS,
         "errata": statements.errata(), "signs": SIGNS, "battery": list(battery.itertuples()),
         "torture": torture, "sections": pages.sections(printed.set_index("name")["title"].to_dict()),
         "files": pages.files(), "notebooks": _write_notebooks(source),

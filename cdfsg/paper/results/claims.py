@@ -87,7 +87,7 @@ def measured(experiment: Experiment, runs: pd.DataFrame) -> Source:
 
 
 def load_claims() -> list[Claim]:
-    """The claims and questions in ``data/paper/claims.toml``, in their order there."""
+    """The claims and questions in ``data/paper/claims.toml``, each ``shown_by`` a test of this module."""
     return tomllib.loads(checksums.read(PAPER / "claims.toml").decode("utf-8"))["claim"]
 
 
@@ -97,7 +97,7 @@ def ledger() -> pd.DataFrame:
     ours = [measured(e, archive.runs_of(e)) for e in archive.published()]
     rows = []
     for claim in load_claims():
-        test = TESTS[claim["shown_by"]]
+        test = globals()[claim["shown_by"]]
         theirs = [] if claim.get("unprinted") else [i for source in paper for i in test(claim, source)]
         found = list(dict.fromkeys(i for source in ours for i in test(claim, source)))  # memory is the same for all
         judged = [instance for instance in found if instance[1] is not None]
@@ -228,15 +228,6 @@ def keeps_p_by_p(claim: Claim, source: Source) -> Iterator[Instance]:
         state = row.state <= claim["tall"] * row.n * row.p + claim["small"] * row.p**2
         holds = state and row.state + row.extra < row.n**2
         yield f"{row.solver}, n = {row.n}, l = {row.batch_size}, p = {row.p}", bool(holds), None
-
-
-TESTS: dict[str, Callable[[Claim, Source], Iterator[Instance]]] = {
-    test.__name__: test
-    for test in (
-        more_accurate, more_feasible, time_at_most, post_processing_helps, robust_to_batch_size, fails_at_small_batches,
-        worse_at_small_batches, robust_to_beta, reaches_sooner, comes_near, keeps_p_by_p,
-    )
-}  # fmt: skip
 
 
 def _compare(

@@ -46,7 +46,7 @@ def failing(instances):
 
 
 def shown_by(name, claim, runs):
-    return list(claims.TESTS[name](claim, measured(EXPERIMENT, runs)))
+    return list(getattr(claims, name)(claim, measured(EXPERIMENT, runs)))
 
 
 @pytest.mark.parametrize("test, quantity, value", [("more_accurate", "pcc", 0.4), ("more_feasible", "fea", 0.6)])
