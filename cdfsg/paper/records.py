@@ -71,11 +71,10 @@ def table(data: bytes, columns: tuple[str, ...], path: Path, remedy: str) -> pd.
 
 def complete(frame: pd.DataFrame, path: Path, remedy: str) -> pd.DataFrame:
     """The records; `Damaged` unless every job has each lane once at each point, and numbers."""
-    numbers = frame.drop(columns=[name for name in frame if name in _TEXT])
     points = frame.groupby(["key", "samples"])["lanes"].agg(["size", "min", "max"])
     if (
         frame.empty
-        or not all(pd.api.types.is_numeric_dtype(kind) for kind in numbers.dtypes)
+        or frame.select_dtypes("number").shape[1] != len(COLUMNS) - len(_TEXT)
         or not frame["key"].str.fullmatch("[0-9a-f]{16}", na=False).all()
         or not frame["status"].isin(["done", "diverged"]).all()
         or frame.duplicated(_ONE_ROW).any()
