@@ -57,8 +57,9 @@ def render(template: str, **context: Any) -> str:
 
 def render_all(folder: str, **context: Any) -> dict[str, str]:
     """Fill every template of a folder in ``docs/templates``; the texts by their names there."""
-    names = _environment().list_templates(filter_func=lambda name: name.startswith(f"{folder}/"))
-    return {name.removeprefix(f"{folder}/").partition(".")[0]: render(name[:-3], **context) for name in names}
+    paths = (DOCS / "templates" / folder).rglob("*.j2")
+    names = [path.relative_to(DOCS / "templates" / folder).as_posix() for path in paths]
+    return {name.partition(".")[0]: render(f"{folder}/{name.removesuffix('.j2')}", **context) for name in names}
 
 
 @cache
