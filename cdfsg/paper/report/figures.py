@@ -46,7 +46,7 @@ STYLE = {
 }  # fmt: skip
 ROUNDOFF = 1e-12  # plotted numbers up to here are zero
 LAST_DIGIT = 1.1e-5  # relative difference of six digits, rounded up and down
-_NUMBER = re.compile(r"(?<![#\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+_NUMBER = re.compile(r"(?<![#\w.])(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
 _LONG = re.compile(r"(?<![#\w.-])-?\d+\.\d{3,}(?:e[-+]?\d+)?")
 _UNSEEN = re.compile(r'<metadata>.*?</metadata>| id="[\w.]+_\d+"| transform="rotate\(-0 [^"]*\)"|(?<=\n) +', re.DOTALL)
 _HASH = re.compile(r"\b[a-z][0-9a-f]{10}\b")
@@ -102,13 +102,12 @@ def _draw(figure: Figure, kind: str, metadata: dict[str, None], **options: Any) 
 def _agree(path: Path, new: str, absolute: float) -> bool:
     """Whether a file has a text up to the rounding of numbers, and hashes of them; a damaged one is written anew."""
     try:
-        old, new = _HASH.sub("", path.read_text(encoding="utf-8")), _HASH.sub("", new)
+        texts = path.read_text(encoding="utf-8"), new
     except (OSError, UnicodeDecodeError):
         return False
-    if _NUMBER.sub("0", old) != _NUMBER.sub("0", new):
-        return False
-    before, after = (np.array(_NUMBER.findall(text), dtype=float) for text in (old, new))
-    return np.allclose(before, after, rtol=LAST_DIGIT, atol=absolute)
+    parts = [_NUMBER.split(_HASH.sub("", text)) for text in texts]  # words and numbers by turns
+    before, after = (np.array(part[1::2], dtype=float) for part in parts)
+    return parts[0][::2] == parts[1][::2] and np.allclose(before, after, rtol=LAST_DIGIT, atol=absolute)
 
 
 def plain_ticks(figure: Figure) -> None:
