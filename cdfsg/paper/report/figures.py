@@ -69,13 +69,13 @@ def show(
 
 def png(figure: Figure, **options: Any) -> bytes:
     """Draw the figure as PNG; `options` are Pillow's, as a lower ``compress_level`` saves time."""
-    return _draw(figure, "png", {"Software": None}, pil_kwargs=options)
+    return _draw(figure, "png", pil_kwargs=options)
 
 
 def save(figure: Figure, name: str, numbers: pd.DataFrame, folder: Path = FIGURES) -> None:
     """Write ``name.csv`` and ``name.svg``, unless the old ones differ by rounding only."""
     table = numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    drawn = compact(_draw(figure, "svg", {"Date": None, "Creator": None}).decode("utf-8"))
+    drawn = compact(_draw(figure, "svg").decode("utf-8"))
     csv, svg = folder / f"{name}.csv", folder / f"{name}.svg"
     if not (_agree(csv, table, ROUNDOFF) and _agree(svg, drawn, _POINT)):
         write_atomically(svg, drawn)
@@ -92,10 +92,10 @@ def compact(svg: str) -> str:
     return _LONG.sub(rounded, _UNSEEN.sub("", svg)).replace(" \n", " ")
 
 
-def _draw(figure: Figure, kind: str, metadata: dict[str, None], **options: Any) -> bytes:
+def _draw(figure: Figure, kind: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
     with plt.rc_context(STYLE):
-        figure.savefig(buffer, format=kind, metadata=metadata, **options)
+        figure.savefig(buffer, format=kind, **options)
     return buffer.getvalue()
 
 
