@@ -133,12 +133,13 @@ def chance(judged: pd.DataFrame) -> tuple[float, float]:
 def _require_runs(experiment: Experiment, runs: pd.DataFrame) -> None:
     """Raise ValueError if whole jobs are missing: a run that is not there has not diverged."""
     columns = [*ROW, "role", "variant"]
-    jobs = [(tuple(getattr(job, name) for name in columns), job) for job in experiment.jobs(plan(experiment, runs))]
+    jobs = experiment.jobs(plan(experiment, runs))
+    places = [tuple(getattr(job, name) for name in columns) for job in jobs]
     found = Counter(runs.drop_duplicates("key")[columns].itertuples(index=False, name=None))
-    if missing := Counter(place for place, _ in jobs) - found:
-        first = dict(jobs)[next(iter(missing))].describe()
+    if missing := Counter(places) - found:
+        first = jobs[places.index(next(iter(missing)))].describe()
         raise ValueError(
-            f"the records of {experiment.name} lack {missing.total()} jobs, one of them is {first}; make reproduce"
+            f"the records of {experiment.name} lack {missing.total()} jobs, the first is {first}; make reproduce"
         )
 
 

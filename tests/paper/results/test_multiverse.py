@@ -44,10 +44,10 @@ def printed(screened):
 
 
 def with_tolerances(rows):
-    names = {"fea": "fea", "fea_post": "fea_post"}
     for quantity in INDEPENDENT:
         rows[f"{quantity}_tolerance"] = [
-            tolerance_of(names.get(quantity, row["measure"])).around(row[quantity]) for _, row in rows.iterrows()
+            tolerance_of(row["measure"] if quantity == "accuracy" else quantity).around(row[quantity])
+            for _, row in rows.iterrows()
         ]
     return rows
 

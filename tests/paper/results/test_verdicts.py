@@ -245,5 +245,5 @@ def test_an_experiment_that_the_paper_does_not_have_has_no_verdicts():
 
 def test_records_without_a_job_are_refused_and_not_taken_for_a_divergence(complete):
     gone = at(complete, batch_size=50, p=5, solver="CDFSG", role="reported", variant="grid")
-    with pytest.raises(ValueError, match="lack 2 jobs, one of them is mnist identity l=50 p=5 CDFSG reported/grid"):
+    with pytest.raises(ValueError, match="lack 2 jobs, the first is mnist identity l=50 p=5 CDFSG reported/grid"):
         verdicts(EXPERIMENT, complete[~gone])
