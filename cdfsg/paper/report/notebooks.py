@@ -90,8 +90,7 @@ def scrub(notebook: "NotebookNode") -> "NotebookNode":
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": language})
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"
-        kept = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
-        cell.metadata = nbformat.from_dict(kept)
+        cell.metadata = nbformat.from_dict({name: of for name, of in cell.metadata.items() if name == "tags" and of})
         if cell.cell_type == "code":
             for out in cell.outputs:
                 out.get("data", {}).pop(WIDGET, None)

@@ -107,7 +107,8 @@ def questions() -> pd.DataFrame:
     Variants count that differ from the adopted protocol in this choice alone; where none was tried, the best one with
     that answer stands for it, and `alone` is false.
     """
-    table, weights, rows = specifications(), choices(), []
+    table, rows = specifications(), []
+    weights = choices().set_index(["choice", "value"])["weight"].to_dict()
     names = [name for name in CHOICES if name in table]
     adopted = adopted_row(table)
     for name in names:
@@ -116,12 +117,11 @@ def questions() -> pd.DataFrame:
         for value, part in table.groupby(table[name].astype(str), sort=False):
             alone = part[alike[part.index]]
             row = (alone if len(alone) else part).iloc[0]
-            weight = weights[(weights["choice"] == name) & (weights["value"] == value)]["weight"]
             rows.append(
                 {
                     "choice": name, "answer": value, "ours": value == str(adopted[name]), "alone": bool(len(alone)),
                     "matches": int(row["matches"]), "change": int(row["matches"] - adopted["matches"]),
-                    "misfit": row["misfit"], "weight": float(weight.iloc[0]) if len(weight) else np.nan,
+                    "misfit": row["misfit"], "weight": weights.get((name, value), np.nan),
                 }
             )  # fmt: skip
     return pd.DataFrame(rows)
