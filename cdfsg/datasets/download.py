@@ -11,7 +11,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from cdfsg.files import ROOT, named_folder, say, sweep, write_atomically
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 ENVIRONMENT = "CDFSG_DATA_DIR"
 TIMEOUT, TOTAL_TIMEOUT = 20.0, 600.0  # seconds of silence, and in all
 MOST = 1 << 28  # bytes of a file, packed or not
-
-R = TypeVar("R")
 
 
 class DownloadError(RuntimeError):
@@ -172,12 +170,12 @@ def content_of(client: "httpx2.Client", url: str, given_up: threading.Event) -> 
     return bytes(content)
 
 
-def within(seconds: float, work: Callable[[threading.Event], R]) -> R:
+def within(seconds: float, work: Callable[[threading.Event], bytes]) -> bytes:
     """The result of `work`; TimeoutError if it takes longer, and then it is left in its thread.
 
     A socket's timeout begins anew with each byte, and nothing interrupts a server that drips headers.
     """
-    given_up, result = threading.Event(), Future[R]()
+    given_up, result = threading.Event(), Future[bytes]()
 
     def run() -> None:
         try:

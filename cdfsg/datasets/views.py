@@ -1,7 +1,6 @@
 """Multi-view data kept in its small native type, served as centred floating-point batches."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -153,7 +152,9 @@ class Views:
         outside = chosen[(chosen < 0) | (chosen >= self.n_samples)]
         if outside.size:
             raise IndexError(f"row {outside[0]} of {self.name!r}: expected 0..{self.n_samples - 1}")
-        kind = _float_type(dtype)
+        kind = np.dtype(dtype)
+        if kind.kind != "f":
+            raise ValueError(f"dtype={kind}: expected a floating-point type such as float32 or float64")
         # float64 data with a large mean would lose digits in a float32 subtraction; small integers do not.
         work = np.result_type(self.data.dtype, kind)
         stored = self.data.take(chosen.astype(np.intp, copy=False), axis=0)
@@ -167,8 +168,7 @@ class Views:
         self, batch_size: int, seed: int | Sequence[int] | None, dtype: DTypeLike = np.float32
     ) -> Iterator[np.ndarray]:
         """One pass over the data: ``floor(N / l)`` new arrays of shape (l, n), see `batch_indices` and `rows`."""
-        kind = _float_type(dtype)
-        return (self.rows(index, kind) for index in self.batch_indices(batch_size, seed))
+        return (self.rows(index, dtype) for index in self.batch_indices(batch_size, seed))
 
     def batch_indices(self, batch_size: int, seed: int | Sequence[int] | None) -> np.ndarray:
         """Row numbers of the batches of one pass, shape (floor(N / l), l).
@@ -191,11 +191,3 @@ class Views:
         except (TypeError, ValueError) as error:
             raise ValueError(f"seed={seed!r}: expected None or whole numbers of at least 0 ({error})") from error
         return order[:used].reshape(-1, size)
-
-
-def _float_type(dtype: DTypeLike) -> np.dtype:
-    with suppress(TypeError):
-        dtype = np.dtype(dtype)
-    if isinstance(dtype, np.dtype) and dtype.kind == "f":
-        return dtype
-    raise ValueError(f"dtype={dtype}: expected a floating-point type such as float32 or float64")
