@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from typing import Any
@@ -18,7 +18,7 @@ import pandas as pd
 from joblib import cpu_count
 
 from cdfsg import processes
-from cdfsg.datasets import DATASETS, DownloadError, download, load, mediamill, nmnist
+from cdfsg.datasets import DATASETS, DownloadError, download, mediamill, nmnist
 from cdfsg.files import (
     CACHE_ENVIRONMENT,
     FIGURES,
@@ -112,9 +112,11 @@ def chosen(only: str) -> list[Experiment]:
 
 
 def _data(_: argparse.Namespace) -> None:
-    for name in DATASETS:
-        views = load(name)
+    errors = _unavailable(DATASETS)
+    for views in (views_of(name) for name in DATASETS if name not in errors):
         print(f"{views}\n    {views.provenance.source}, {views.provenance.checksum}")
+    if errors:
+        raise DownloadError("\n".join(map(str, errors.values())))
 
 
 def _run(arguments: argparse.Namespace) -> None:
@@ -135,12 +137,7 @@ def _with_data(experiments: Sequence[Experiment]) -> list[Experiment]:
 
     Raise DownloadError if none is left.
     """
-    errors: dict[str, DownloadError] = {}
-    for name in dict.fromkeys(experiment.dataset for experiment in experiments):
-        try:
-            views_of(name)
-        except DownloadError as error:
-            errors[name] = error
+    errors = _unavailable(experiment.dataset for experiment in experiments)
     kept = [e for e in experiments if e.dataset not in errors]
     if not kept:
         raise DownloadError("\n".join(map(str, errors.values())))
@@ -149,6 +146,17 @@ def _with_data(experiments: Sequence[Experiment]) -> list[Experiment]:
         stays, remedy = "the published records and figures stay as they are", str(reason).splitlines()[-1]
         say(f"{lost} cannot be run without the data set {name}; {stays}. {remedy}")
     return kept
+
+
+def _unavailable(names: Iterable[str]) -> dict[str, DownloadError]:
+    """The errors of the data sets that cannot be had, by name."""
+    errors = {}
+    for name in dict.fromkeys(names):
+        try:
+            views_of(name)
+        except DownloadError as error:
+            errors[name] = error
+    return errors
 
 
 def _run_one(experiment: Experiment, arguments: argparse.Namespace) -> int:

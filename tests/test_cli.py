@@ -215,6 +215,16 @@ def test_the_data_command_names_each_data_set(call, monkeypatch):
     assert f"scikit-learn's bundled digits (sklearn.datasets), {digits.CHECKSUM}\n" in out
 
 
+def test_the_data_command_goes_on_after_a_data_set_that_cannot_be_had(call, monkeypatch, tmp_path):
+    monkeypatch.setattr(cli, "DATASETS", {"mediamill": None, "digits": None})
+    monkeypatch.setattr(cli, "views_of", load)
+    monkeypatch.setattr(mediamill, "SOURCES", ())
+    monkeypatch.setenv("CDFSG_DATA_DIR", str(tmp_path))
+    status, out, err = call("data")
+    assert status == 1 and out.startswith("Views('digits', 1797 x 64")
+    assert "could not get mediamill.npy" in err and "Place the file by hand" in err.splitlines()[-1]
+
+
 LOST = "cdfsg: a process was lost, or had too little memory: {}; the same command goes on from here, with --jobs 1"
 
 
