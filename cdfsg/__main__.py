@@ -183,10 +183,9 @@ def _status(arguments: argparse.Namespace) -> None:
         print(f"  {done} of {len(jobs)} jobs with given settings are done in {RUNS}")
         if runs.empty:
             print("  no published records yet; make reproduce")
-        else:
-            fresh = wanted == set(runs["key"])
-            of = "of this code and data" if fresh else "of other code or data; renew them by make reproduce"
-            print(f"  published records: {len(runs)}, {of}")
+            continue
+        of = "this code and data" if wanted == set(runs["key"]) else "other code or data; renew them by make reproduce"
+        print(f"  published records: {len(runs)}, of {of}")
 
 
 def _verdict(_: argparse.Namespace) -> None:

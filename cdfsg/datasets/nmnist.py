@@ -125,11 +125,9 @@ def _read_mat(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:
     try:
         raw = path.read_bytes()
         content = read_matlab(raw, {"train_x": _IMAGES * _PIXELS, "train_y": _IMAGES * _DIGITS})
-    except FileNotFoundError as error:
-        expected = f"{ENVIRONMENT} should name a folder with {', '.join(FILES)}"
-        raise FileNotFoundError(f"{path}: {error.strerror}: {expected}; unset it to make n-MNIST of MNIST") from error
     except Exception as error:  # a damaged file can raise nearly anything
-        raise ValueError(f"{path}: not a MATLAB file that can be read ({error}); get it anew") from error
+        remedy = f"{ENVIRONMENT} should name a folder with {', '.join(FILES)}; without it they are made of MNIST"
+        raise ValueError(f"{path}: not a MATLAB file that can be read ({error}); {remedy}") from error
     pixels = content.get("train_x")
     if pixels is None or pixels.shape != (_IMAGES, _PIXELS) or pixels.dtype != np.uint8:
         found = "no train_x" if pixels is None else f"train_x is {pixels.dtype} of shape {pixels.shape}"
