@@ -21,7 +21,6 @@ def make_views(
     exact: bool = False,
     condition: float = 1.0,
     offset: float = 0.0,
-    name: str = "synthetic",
 ) -> Views:
     r"""Draw views that share latent variables of known correlation.
 
@@ -49,8 +48,6 @@ def make_views(
         geometrically from 1 to ``1 / condition``; that of a view's covariance is its square.
     offset : float, default 0.0
         Standard deviation from column to column of the constants :math:`b_v`.
-    name : str, default "synthetic"
-        Name of the data set.
 
     Examples
     --------
@@ -94,7 +91,7 @@ def make_views(
     options = f"exact={exact}, condition={condition}, offset={offset}"
     source = f"make_views({n_samples}, {sizes}, {rho.tolist()}, {seed}, {options})"
     provenance = Provenance(source, sha256(data.tobytes()), "synthetic")
-    return Views(name, data, sizes, 1.0, centred=True, provenance=provenance)
+    return Views("synthetic", data, sizes, 1.0, centred=True, provenance=provenance)
 
 
 def load_synthetic() -> Views:
