@@ -10,7 +10,7 @@ from cdfsg.files import RECORDS
 from cdfsg.paper import archive
 from cdfsg.paper.protocols import ADOPTED, OURS
 from cdfsg.paper.results import claims
-from cdfsg.paper.results.multiverse import describe, is_met
+from cdfsg.paper.results.multiverse import describe
 from cdfsg.paper.results.verdicts import attainability, chance, counted
 
 _COMMAND = "make multiverse"
@@ -133,12 +133,3 @@ def adopted_row(table: pd.DataFrame) -> pd.Series:
     for name in ("norm", "pcc"):
         mine &= table[name] == getattr(ADOPTED, name) if name in table else True
     return table[mine].iloc[0]
-
-
-def beats_first() -> dict[str, Any]:
-    """The three numbers of the criterion of adoption, and whether they meet it."""
-    table = folds()
-    mean = table[(table["by"] == "table") & (table["left_out"] == "mean")].set_index("runs")
-    gain = float(mean.loc["ten", "first"] - mean.loc["ten", "misfit"])
-    level, gain_level = float(mean.loc["screening", "level"]), float(mean.loc["ten", "gain_level"])
-    return {"level": level, "gain": gain, "gain_level": gain_level, "met": is_met(level, gain, gain_level)}

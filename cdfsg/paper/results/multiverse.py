@@ -40,21 +40,6 @@ class Search:
     null: Array
     gain_level: float  # sign-flip level of the gain over the first protocol, over the blocks
 
-    @property
-    def score(self) -> float:
-        """Mean misfit on the groups left out."""
-        return float(self.folds["misfit"].mean())
-
-    @property
-    def level(self) -> float:
-        """Share of permutations, with the true pairing, whose score is at least as good."""
-        return _level(self.score, self.null.mean(axis=1))
-
-    @property
-    def gain(self) -> float:
-        """How much lower the score is than the first protocol's on the same tables."""
-        return float(self.folds["first"].mean() - self.score)
-
 
 def criterion() -> dict[str, Any]:
     """The rule by which protocols are compared, as committed before the first run."""
@@ -123,10 +108,13 @@ def held_out(
     return Search(found, null, _sign_flip(misfit[:, first] - misfit[np.arange(len(misfit)), of_block]))
 
 
-def is_met(level: float, gain: float, gain_level: float) -> bool:
-    """Whether the level of a search, its gain and the level of the gain meet the criterion."""
-    rule = criterion()
-    return level <= rule["level"] and gain >= rule["least_gain"] and gain_level <= rule["level"]
+def adoption(folds: pd.DataFrame) -> dict[str, Any]:
+    """The three numbers of the criterion of adoption, of a table of `folds`, and whether they meet it."""
+    mean, rule = folds[(folds["by"] == "table") & (folds["left_out"] == "mean")].set_index("runs"), criterion()
+    gain = float(mean.loc["ten", "first"] - mean.loc["ten", "misfit"])
+    level, gain_level = float(mean.loc["screening", "level"]), float(mean.loc["ten", "gain_level"])
+    met = level <= rule["level"] and gain >= rule["least_gain"] and gain_level <= rule["level"]
+    return {"level": level, "gain": gain, "gain_level": gain_level, "met": met}
 
 
 def leading(
