@@ -28,11 +28,12 @@ def lock(path: Path, command: str) -> Iterator[None]:
             found = f"{holder} is at work in this checkout, and {command} would write the same files"
             raise BlockingIOError(f"{found}; wait until it is done, or stop it") from error
         except OSError:  # a disk of another machine
-            say(f"{path} cannot be locked on this file system; make sure that no other command is at work here")
+            say(f"{path} cannot be locked on this file system; let no other command be at work")
         since = time.strftime("%Y-%m-%d %H:%M:%S")
         os.lseek(handle, 0, os.SEEK_SET)
         os.ftruncate(handle, 0)
-        os.write(handle, f"{command} (process {os.getpid()} on {platform.node()}, since {since})".encode())
+        text = f"{command} (process {os.getpid()} on {platform.node()}, since {since})"
+        os.write(handle, text.encode())
         yield
     finally:
         os.close(handle)

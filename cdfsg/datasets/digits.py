@@ -13,14 +13,15 @@ CHECKSUM = "sha256:8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b
 def load_digits() -> Views:
     """Handwritten digits of scikit-learn as two views: the left and the right 4 columns.
 
-    1,797 x (32 + 32) uint8, scale 1/16 (pixels lie in [0, 1] before centring), centred; each view lists
-    its 8 x 4 pixels row by row. Source: the test part of E. Alpaydin, C. Kaynak, Optical Recognition of
-    Handwritten Digits, UCI Machine Learning Repository.
+    1,797 x (32 + 32) uint8, scale 1/16 to [0, 1], centred; each view lists its 8 x 4 pixels row by row.
+    Source: the test part of E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI
+    Machine Learning Repository.
     """
     from sklearn import datasets  # a second to load, which other data sets need not pay
 
     images = datasets.load_digits().images.astype(np.uint8)
     if (found := sha256(images.tobytes())) != CHECKSUM:
-        raise ValueError(f"scikit-learn's digits have changed: {found}, expected {CHECKSUM}; use another version")
+        changed = f"scikit-learn's digits have changed: {found}, expected {CHECKSUM}"
+        raise ValueError(f"{changed}; use another version")
     provenance = Provenance("scikit-learn's bundled digits (sklearn.datasets)", CHECKSUM, "original")
     return Views("digits", halves(images), (32, 32), 1 / 16, centred=True, provenance=provenance)

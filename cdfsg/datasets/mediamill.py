@@ -27,7 +27,8 @@ FILE_CHECKSUM = "sha256:8fea27911ea35610b0a5958a197e5d84455e4413fe088639a982ca67
 
 FILES = ("train-exp1.svm.bz2", "test-exp1.svm.bz2")
 MIRROR = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel/mediamill/"
-PICKLES = tuple(f"scikit-multilearn-0.0.1/skmultilearn/data/mediamill-{part}.dump.bz2" for part in ("train", "test"))
+_FOLDER = "scikit-multilearn-0.0.1/skmultilearn/data"
+PICKLES = (f"{_FOLDER}/mediamill-train.dump.bz2", f"{_FOLDER}/mediamill-test.dump.bz2")
 _ATTRIBUTE = re.compile(r"(?im)^\s*@attribute\s+\S.*?[\s'\"](numeric|real|integer|\{\s*0\s*,\s*1\s*\})\s*$")
 
 _REMEDY = (
@@ -46,10 +47,11 @@ def load_mediamill() -> Views:
     2. the file ``mediamill.npy`` (39 MB) in `cdfsg.datasets.download.data_dir`, made on first use of
        LIBSVM's two files, placed there or fetched, or of an early release of scikit-multilearn (33 MB).
 
-    43,900 x (120 + 101) float32 in the units of the file, scale 1, centred: training rows, then test rows;
-    the labels are zeros and ones. The kind is ``original`` for values of the known checksum, and ``derived``
-    for others that ``CDFSG_MEDIAMILL`` names; standard error says how they differ. Source: C. Snoek et al., The
-    challenge problem for automated detection of 101 semantic concepts in multimedia, ACM Multimedia 2006.
+    43,900 x (120 + 101) float32 in the units of the file, scale 1, centred: training rows, then test
+    rows; the labels are zeros and ones. The kind is ``original`` for values of the known checksum, and
+    ``derived`` for others that ``CDFSG_MEDIAMILL`` names; standard error says how they differ.
+    Source: C. Snoek et al., The challenge problem for automated detection of 101 semantic concepts in
+    multimedia, ACM Multimedia 2006.
     """
     if path := named_folder(ENVIRONMENT):
         texts = _texts_at(path)
@@ -75,7 +77,7 @@ def _difference(data: np.ndarray, checksum: str) -> str:
 
 
 def _texts_at(path: Path) -> dict[str, bytes]:
-    """An ARFF file, or LIBSVM's two files in a folder, packed or not: the contents by their paths."""
+    """An ARFF file, or LIBSVM's two in a folder, packed or not: contents by path."""
     places = (path / name for name in FILES)
     found = [place if place.is_file() else place.with_suffix("") for place in places]
     if path.suffix == ".arff":
@@ -86,7 +88,7 @@ def _texts_at(path: Path) -> dict[str, bytes]:
 
 
 def _parse(texts: Mapping[str, bytes]) -> np.ndarray:
-    """Features and labels from text files of the published size and label cardinality, or ValueError."""
+    """Features and labels; ValueError unless they are as many as the published ones."""
     names = " and ".join(texts)
     say(f"parsing {names}, some seconds")
     data = np.vstack([read_text(name, content) for name, content in texts.items()])
@@ -119,7 +121,7 @@ def from_package(archive: bytes) -> np.ndarray:
 
 
 def read_text(name: str, content: bytes) -> np.ndarray:
-    """Features and labels out of an ARFF file or one of LIBSVM's, packed if its name ends in ``.bz2``.
+    """Features and labels out of an ARFF file or one of LIBSVM's, packed if it is named ``.bz2``.
 
     ValueError names a file that is malformed, cut off or has more than `ROWS` rows.
     """
@@ -139,8 +141,9 @@ def _unpack(packed: bytes) -> bytes:
 
 
 def _read_svm(content: bytes) -> np.ndarray:
-    """Rows ``3,17 1:0.25 5:1``: labels that apply, from 0, then values that are not zero, from 1."""
-    from sklearn.datasets import load_svmlight_file  # a second to load, which other data sets need not pay
+    """Rows ``3,17 1:0.25 5:1``: labels, from 0, then values that are not zero, from 1."""
+    # A second to load, which other data sets need not pay.
+    from sklearn.datasets import load_svmlight_file
     from sklearn.preprocessing import MultiLabelBinarizer
 
     values, positive = load_svmlight_file(
@@ -153,7 +156,7 @@ def _read_svm(content: bytes) -> np.ndarray:
 
 
 def _read_arff(content: bytes) -> np.ndarray:
-    """Numeric attributes are features, {0,1} ones labels; rows are all dense or all ``{0 0.25, 2 1}``."""
+    """Features are numeric, labels {0,1}; rows are all dense or all ``{0 0.25, 2 1}``."""
     from sklearn.datasets import load_svmlight_file
 
     text = re.sub(r"(?m)^%.*", "", content.decode("ascii"))

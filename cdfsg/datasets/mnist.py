@@ -15,13 +15,13 @@ _HEADER = 16  # bytes: 2051, for three dimensions of bytes, and their sizes
 
 
 def load_mnist() -> Views:
-    """MNIST's training images as two views, the left and the right 14 columns of each image (LeCun, Cortes, Burges).
+    """MNIST's training images as two views, the left and the right 14 columns (LeCun, Cortes, Burges).
 
     The official file ``train-images-idx3-ubyte``, or the same with ``.gz``, is looked for in
     `cdfsg.datasets.download.data_dir` and fetched there on first use (10 to 20 MB).
 
-    60,000 x (392 + 392) uint8, scale 1/255 (pixels lie in [0, 1] before centring), centred; each
-    view lists its 28 x 14 pixels row by row.
+    60,000 x (392 + 392) uint8, scale 1/255 to [0, 1], centred; each view lists its 28 x 14 pixels
+    row by row.
     """
     provenance = Provenance(f"MNIST training images, {FILE}", CHECKSUM, "original")
     sizes = (_SIDE * _SIDE // 2,) * 2
@@ -29,7 +29,7 @@ def load_mnist() -> Views:
 
 
 def load_images() -> np.ndarray:
-    """MNIST's training images, upright on a background of 0: read-only uint8, shape (60000, 28, 28)."""
+    """MNIST's training images, upright on black: read-only uint8, shape (60000, 28, 28)."""
     path = obtain(FILE, CHECKSUM, SOURCES)
     return np.frombuffer(path.read_bytes(), np.uint8, offset=_HEADER).reshape(-1, _SIDE, _SIDE)
 

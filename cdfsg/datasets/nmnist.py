@@ -31,9 +31,9 @@ def load_nmnist() -> Views:
     Otherwise the views are made from MNIST in some seconds, see `degrade`, and the kind is ``derived``.
     They are kept in `cdfsg.datasets.download.data_dir` (141 MB) and mapped into memory.
 
-    60,000 x (784 + 784 + 784) uint8, scale 1/255 (pixels lie in [0, 1] before centring), centred; each
-    view lists its 28 x 28 pixels row by row; row ``i`` of all views is image ``i`` of MNIST. Source: S. Basu et
-    al., Learning sparse feature representations using probabilistic quadtrees and deep belief nets, Neural
+    60,000 x (784 + 784 + 784) uint8, scale 1/255 to [0, 1], centred; each view lists its 28 x 28
+    pixels row by row; row ``i`` of all views is image ``i`` of MNIST. Source: S. Basu et al., Learning
+    sparse feature representations using probabilistic quadtrees and deep belief nets, Neural
     Processing Letters 45 (2017).
     """
     if chosen := named_folder(ENVIRONMENT):
@@ -52,12 +52,12 @@ def degrade(images: np.ndarray) -> np.ndarray:
     The authors describe n-MNIST in words: (1) white Gaussian noise with a signal-to-noise ratio of
     9.5; (2) linear motion by 5 pixels at 15 degrees counter-clockwise; (3) the contrast range halved
     and noise with a ratio of 12. The mean and deviation of all pixels of their files decide the rest:
-    (1) 0.2294, 0.3054, (2) 0.1306, 0.2475 and (3) 0.1505, 0.2038, as here. So the ratios are decibels
-    below a signal of power 1 with pixels in [0, 1], as MATLAB's ``awgn`` assumes; the images were
-    transposed when they were blurred (MATLAB fills matrices by columns), which is 75 degrees on the
-    upright image; and halved pixels were rounded before noise was added.
+    (1) 0.2294, 0.3054, (2) 0.1306, 0.2475 and (3) 0.1505, 0.2038, as here.
+    So the ratios are decibels below a signal of power 1 with pixels in [0, 1], as MATLAB's ``awgn``
+    assumes; the images were transposed when they were blurred (MATLAB fills matrices by columns),
+    which is 75 degrees on the upright image; and halved pixels were rounded before noise was added.
 
-    The images are uint8 of shape (N, 28, 28), upright on a background of 0; the result has shape (N, 2352).
+    The images are uint8 of shape (N, 28, 28), upright on black; the result has shape (N, 2352).
     """
     n = len(images)
     result = np.empty((n, 3, _SIDE, _SIDE), np.uint8)
@@ -75,7 +75,7 @@ def degrade(images: np.ndarray) -> np.ndarray:
 
 
 def with_noise(images: np.ndarray, decibels: float, rng: np.random.Generator) -> np.ndarray:
-    """Images plus white Gaussian noise; the signal-to-noise ratio is that to an all-white image."""
+    """Images plus white Gaussian noise of a ratio to the power of an all-white image."""
     return images + np.sqrt(_WHITE**2 * 10 ** (-decibels / 10)) * rng.standard_normal(images.shape)
 
 
@@ -89,8 +89,8 @@ def blur(images: np.ndarray, kernel: np.ndarray) -> np.ndarray:
 def motion_kernel(length: float, degrees: float) -> np.ndarray:
     """Kernel of a linear motion, an anti-aliased line, as of MATLAB's ``fspecial('motion', ...)``.
 
-    A pixel's weight falls linearly from 1 to 0 with its distance, up to 1, from a segment through the centre,
-    `length` >= 1 pixels long, at an angle in [0, 90) counter-clockwise from the horizontal.
+    A pixel's weight is 1 less its distance, or 0, from a segment through the centre, `length` >= 1
+    pixels long, at an angle in [0, 90) counter-clockwise from the horizontal.
     """
     half = (length - 1) / 2
     cos, sin = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
@@ -126,8 +126,9 @@ def _read_mat(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:
         raw = path.read_bytes()
         content = read_matlab(raw, {"train_x": _IMAGES * _PIXELS, "train_y": _IMAGES * _DIGITS})
     except Exception as error:  # a damaged file can raise nearly anything
-        remedy = f"{ENVIRONMENT} should name a folder with {', '.join(FILES)}; without it they are made of MNIST"
-        raise ValueError(f"{path}: not a MATLAB file that can be read ({error}); {remedy}") from error
+        remedy = f"{ENVIRONMENT} should name a folder with {', '.join(FILES)}"
+        found = f"{path}: not a MATLAB file that can be read ({error})"
+        raise ValueError(f"{found}; {remedy}; unset it to make n-MNIST of MNIST") from error
     pixels = content.get("train_x")
     if pixels is None or pixels.shape != (_IMAGES, _PIXELS) or pixels.dtype != np.uint8:
         found = "no train_x" if pixels is None else f"train_x is {pixels.dtype} of shape {pixels.shape}"

