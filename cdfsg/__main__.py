@@ -60,7 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for letters that the terminal has not
     try:
-        _anchor_folders()
+        for name in (CACHE_ENVIRONMENT, download.ENVIRONMENT, nmnist.ENVIRONMENT, mediamill.ENVIRONMENT):
+            if folder := named_folder(name):  # absolute, as notebooks run in another one
+                os.environ[name] = str(folder.absolute())
         if "only" in takes:
             arguments.experiments = chosen(arguments.only)
         alone = arguments.command in _WRITERS
@@ -84,13 +86,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"stopped; {_GO_ON}")
         return 130
     return 0
-
-
-def _anchor_folders() -> None:
-    """Make the folders that the environment names absolute: notebooks run in another one."""
-    for name in (CACHE_ENVIRONMENT, download.ENVIRONMENT, nmnist.ENVIRONMENT, mediamill.ENVIRONMENT):
-        if folder := named_folder(name):
-            os.environ[name] = str(folder.absolute())
 
 
 def _jobs(text: str) -> int:

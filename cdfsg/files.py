@@ -70,8 +70,7 @@ def explain(error: OSError, path: Path) -> OSError:
     remedy = "make room and its folder writable, or move away what is in the way"
     if path.is_relative_to(CACHE):
         remedy += f", or set {CACHE_ENVIRONMENT} to another folder"
-    again = "the same command then goes on from here"
-    return OSError(error.errno, f"{error.strerror}: '{path}'; {remedy}; {again}")
+    return OSError(error.errno, f"{error.strerror}: '{path}'; {remedy}; then the same command goes on")
 
 
 def sweep(*folders: Path, age: float = 0) -> None:

@@ -55,7 +55,7 @@ def test_a_write_that_fails_keeps_the_old_content_and_says_what_to_do(tmp_path, 
     if old:
         write_atomically(path, old)
     monkeypatch.setattr(files.os, step, fail)
-    words = r"(No space left on device|File too large): '.*file\.csv'; make room .*; the same command|^$"
+    words = r"(No space left on device|File too large): '.*file\.csv'; make room .*; then the same command|^$"
     with pytest.raises(type(error), match=words):
         write_atomically(path, "new")
     assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == ([("file.csv", old)] if old else [])
