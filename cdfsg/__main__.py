@@ -40,7 +40,7 @@ from cdfsg.paper.experiments import EXPERIMENTS, Experiment
 from cdfsg.paper.measure import cost, data_table
 from cdfsg.paper.report import notebooks, summaries
 from cdfsg.paper.results import claims, verdicts
-from cdfsg.paper.results.reported import TABLES, table_name
+from cdfsg.paper.results.reported import table_name
 from cdfsg.paper.run import cluster, run_experiment
 from cdfsg.paper.select import plan
 from cdfsg.theory import statements
@@ -98,7 +98,8 @@ def chosen(only: str) -> list[Experiment]:
     """The experiments that a filter such as ``dataset=mnist, merit=identity`` or ``table=4`` keeps."""
     known = list(EXPERIMENTS.values())
     wanted = {"".join(part.split()) for part in only.split(",")} - {""}
-    named = [(f"table={TABLES.index(e.table) + 1}", f"dataset={e.dataset}", f"merit={e.merit}") for e in known]
+    numbers = [table_name(e.table).removeprefix("Table ") for e in known]
+    named = [(f"table={n}", f"dataset={e.dataset}", f"merit={e.merit}") for n, e in zip(numbers, known, strict=True)]
     kept = [e for e, names in zip(known, named, strict=True) if wanted <= {f"table={e.table}", *names}]
     if not kept:
         there = "; ".join(f"{table} is {dataset},{merit}" for table, dataset, merit in named)

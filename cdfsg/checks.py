@@ -76,8 +76,10 @@ def require_real(name: str, a: Array) -> None:
 
 def require_finite(name: str, a: Array) -> None:
     require_real(name, a)
-    if not np.isfinite(a).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity; look at the data behind it")
+    if not (finite := np.isfinite(a)).all():
+        place = np.argwhere(~finite)[0].tolist()
+        found = f"{np.asarray(a)[tuple(place)]} at {place}"
+        raise ValueError(f"{name} must be finite, got {found}; look at the data behind it")
 
 
 def require_floats(name: str, a: Array) -> None:

@@ -78,7 +78,7 @@ def generalised_eigenproblem(
     centred : bool
         Subtract the means, so that A and M are covariances.
     name : str
-        Name of the data in messages.
+        Name of the data.
     """
     a, b = _table("a", a), _table("b", b)
     require_shape("b", b, a.shape, "that of a")
@@ -190,7 +190,7 @@ def discriminant_analysis(X: ArrayLike, y: ArrayLike, *, name: str = "labelled d
     y : array_like (N,)
         Labels that can be sorted; the classes are in the order of ``numpy.unique``.
     name : str
-        Name of the data in messages.
+        Name of the data.
     """
     features, labels = _table("X", X), np.asarray(y)
     require_shape("y", labels, features.shape[:1], "a label per row of X; y.argmax(axis=1) makes labels of a one-hot y")

@@ -56,8 +56,11 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=_TEMPORARY)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
-        os.chmod(temporary, 0o644)  # mkstemp makes it private
-        os.replace(temporary, path)
+        try:
+            os.chmod(temporary, 0o644)  # mkstemp makes it private
+            os.replace(temporary, path)
+        except FileNotFoundError:  # a command that began meanwhile swept it away
+            write_atomically(path, data)
     except OSError as error:  # of a full disk it names no file, of mkstemp the temporary one
         raise explain(error, path) from error
     finally:
@@ -67,7 +70,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 def explain(error: OSError, path: Path) -> OSError:
     """The same error with the name of the file and what to do about it."""
-    remedy = "make room and its folder writable, or move away what is in the way"
+    remedy = "make room, make its folder writable, or move away what is in the way"
     if path.is_relative_to(CACHE):
         remedy += f", or set {CACHE_ENVIRONMENT} to another folder"
     return OSError(error.errno, f"{error.strerror}: '{path}'; {remedy}; then the same command goes on")

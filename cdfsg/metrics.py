@@ -11,19 +11,7 @@ from itertools import combinations
 import numpy as np
 from scipy.linalg import eigh
 
-from cdfsg.checks import (
-    require_compressed,
-    require_covariance,
-    require_floats,
-    require_merit,
-    require_not_negative,
-    require_real,
-    require_shape,
-    require_share,
-    require_sizes,
-    require_square,
-    require_whole,
-)
+from cdfsg import checks
 from cdfsg.linalg import Array, NotPositiveDefiniteError, eye_like, inv_sqrt, sym, truncated_inv_sqrt, view_slices
 from cdfsg.merits import Merit
 from cdfsg.problems import pair_weights
@@ -37,12 +25,12 @@ def cross_moments(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
 
     X is (lanes, n, p), the covariance S (n, n); `sizes` are the widths of the m views.
     """
-    require_floats("covariance", covariance)
-    require_square("covariance", covariance)
-    require_shape("X", X, ("lanes", len(covariance), "p"), "the height of the covariance")
-    require_real("X", X)
+    checks.require_floats("covariance", covariance)
+    checks.require_square("covariance", covariance)
+    checks.require_shape("X", X, ("lanes", len(covariance), "p"), "the height of the covariance")
+    checks.require_real("X", X)
     lanes, n, p = X.shape
-    require_sizes(sizes, len(covariance))
+    checks.require_sizes(sizes, len(covariance))
     X = X.astype(np.float64)
     tall = X.transpose(1, 0, 2).reshape(n, lanes * p)
     views = view_slices(sizes)
@@ -57,15 +45,15 @@ def cross_moments(X: Array, covariance: Array, sizes: tuple[int, ...]) -> Array:
 
 def congruence(K: Array, N: Array) -> Array:
     """The cross moments of ``X N``: ``N' K_ij N`` with N of shape (lanes, p, p)."""
-    require_compressed(K)
-    require_shape("N", N, K.shape[2:], "a factor per lane of K")
+    checks.require_compressed(K)
+    checks.require_shape("N", N, K.shape[2:], "a factor per lane of K")
     with np.errstate(all="ignore"):  # a lane may have diverged
         return N.mT @ K @ N
 
 
 def constraint(K: Array) -> Array:
     """``X'MX = sum_i K_ii``, shape (lanes, p, p)."""
-    require_compressed(K)
+    checks.require_compressed(K)
     return K.trace()
 
 
@@ -87,8 +75,8 @@ def spectral_feasibility(K: Array) -> Array:
 
 def objective(K: Array, merit: Merit, weights: Array | None = None) -> Array:
     """Fval: ``- sum_r sum_{i != j} c_ij g(t_ij,r)`` (p:GCCA) per lane, shape (lanes,)."""
-    require_compressed(K)
-    require_merit(merit, "value")
+    checks.require_compressed(K)
+    checks.require_merit(merit, "value")
     t = np.diagonal(K, axis1=-2, axis2=-1)
     c = pair_weights(len(K), weights) * (1 - np.eye(len(K)))
     return -np.einsum("ij,ijlr->l", c, merit.value(t))
@@ -99,7 +87,7 @@ def tcc(K: Array) -> Array:
 
     No post-processing changes it, since ``X_i -> X_i N`` with N regular does not.
     """
-    require_compressed(K)
+    checks.require_compressed(K)
     _require_two_views(len(K))
     return np.array([_singular_sum(K[0, 0, k], K[1, 1, k], K[0, 1, k]) for k in range(K.shape[2])])
 
@@ -109,7 +97,7 @@ def paired_correlations(K: Array) -> Array:
 
     Unlike `tcc` it changes under ``X -> X N``, as it asks for columns in pairs.
     """
-    require_compressed(K)
+    checks.require_compressed(K)
     _require_two_views(len(K))
     t = np.diagonal(K, axis1=-2, axis2=-1)
     scale = np.sqrt(np.maximum(t[0, 0] * t[1, 1], 0))
@@ -119,16 +107,16 @@ def paired_correlations(K: Array) -> Array:
 
 def canonical_correlations(covariance: Array, sizes: tuple[int, ...], rtol: float = SPECTRUM_RTOL) -> Array:
     """Exact canonical correlations of two views, in descending order: the ground truth of PCC."""
-    require_sizes(sizes)
+    checks.require_sizes(sizes)
     _require_two_views(len(sizes))
     return generalised_eigenvalues(covariance, sizes, rtol=rtol)[: min(sizes)]
 
 
 def ridged(covariance: Array, sizes: tuple[int, ...], ridge: float) -> Array:
     """The covariance plus `ridge` times each view's mean variance on its diagonal."""
-    require_covariance("covariance", covariance)
-    require_sizes(sizes, len(covariance))
-    require_not_negative(ridge=ridge)
+    checks.require_covariance("covariance", covariance)
+    checks.require_sizes(sizes, len(covariance))
+    checks.require_not_negative(ridge=ridge)
     means = [np.diag(covariance)[view].mean() for view in view_slices(sizes)]
     return covariance + np.diag(ridge * np.repeat(means, sizes))
 
@@ -159,7 +147,7 @@ def minimiser(
 
     Its columns are leading eigenvectors of the pencil of `generalised_eigenvalues`.
     """
-    require_whole("p", p, 1, len(covariance), "the number of features")
+    checks.require_whole("p", p, 1, len(covariance), "the number of features")
     T, roots = whitened(covariance, sizes, weights, rtol)
     X, r = np.zeros((len(covariance), p)), len(T)
     if r:
@@ -175,8 +163,8 @@ def objective_bound(eigenvalues: Array, p: int, m: int, merit: Merit) -> float:
     merit it is ``- p m (m-1) g(1/m)``: at best a column's shares of ``x'Mx = 1`` in the views are equal and perfectly
     correlated, so that ``t_ij = 1/m`` (for mu below 1/m).
     """
-    require_whole("p", p, 1, len(eigenvalues), "the number of eigenvalues")
-    require_whole("m", m, 2, what="the number of views")
+    checks.require_whole("p", p, 1, len(eigenvalues), "the number of eigenvalues")
+    checks.require_whole("m", m, 2, what="the number of views")
     if merit.name == "identity":
         return -float(eigenvalues[:p].sum())
     return -p * m * (m - 1) * float(merit.value(np.array(1 / m)))
@@ -188,8 +176,8 @@ def orthogonalise(C: Array) -> tuple[Array, Array]:
     It is the exact orthogonalisation if C is the exact ``X'MX``, the paper's approximate one if C is the tracked Y or
     that of a minibatch.  Where C is not positive definite, N is NaN.
     """
-    require_shape("C", C, ("lanes", "p", "p"), "a matrix per lane")
-    require_square("C", C)
+    checks.require_shape("C", C, ("lanes", "p", "p"), "a matrix per lane")
+    checks.require_square("C", C)
     C = C.astype(np.float64)
     N = np.full_like(C, np.nan)
     for k, matrix in enumerate(C):
@@ -202,9 +190,9 @@ def whitened(
     covariance: Array, sizes: tuple[int, ...], weights: Array | None = None, rtol: float = SPECTRUM_RTOL
 ) -> tuple[Array, list[Array]]:
     """``T = R' S_off R`` (r, r) with roots ``R_i R_i' = S_ii^(-1)`` (n_i, r_i) of each view, whose rank is r_i."""
-    require_covariance("covariance", covariance, rtol=1e-6)
-    require_share(rtol=rtol)
-    require_sizes(sizes, len(covariance))
+    checks.require_covariance("covariance", covariance, rtol=1e-6)
+    checks.require_share(rtol=rtol)
+    checks.require_sizes(sizes, len(covariance))
     views, roots = view_slices(sizes), []
     for view in views:
         values, vectors = np.linalg.eigh(sym(covariance[view, view]))

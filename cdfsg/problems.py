@@ -11,16 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cdfsg.checks import (
-    require_covariance,
-    require_finite,
-    require_floats,
-    require_merit,
-    require_real,
-    require_shape,
-    require_sizes,
-    require_symmetric,
-)
+from cdfsg import checks
 from cdfsg.linalg import Array, view_slices
 from cdfsg.merits import Merit
 
@@ -77,7 +68,7 @@ class Quadratic:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "A", np.asarray(self.A))
-        require_symmetric("A", self.A)
+        checks.require_symmetric("A", self.A)
 
     @property
     def lipschitz(self) -> float:
@@ -88,11 +79,11 @@ class Quadratic:
         return float(np.vdot(X, self.gradient(X))) / 2
 
     def gradient(self, X: Array) -> Array:
-        require_shape("X", X, (len(self.A), "p"))
+        checks.require_shape("X", X, (len(self.A), "p"))
         return self.A @ X
 
     def hessian(self, X: Array, D: Array) -> Array:
-        require_shape("D", D, (len(self.A), "p"))
+        checks.require_shape("D", D, (len(self.A), "p"))
         return self.A @ D
 
 
@@ -103,7 +94,7 @@ class Linear:
     B: Array
 
     def __post_init__(self) -> None:
-        require_finite("B", np.asarray(self.B))
+        checks.require_finite("B", np.asarray(self.B))
 
     @property
     def lipschitz(self) -> float:
@@ -111,11 +102,11 @@ class Linear:
         return 0.0
 
     def value(self, X: Array) -> float:
-        require_shape("X", X, np.shape(self.B))
+        checks.require_shape("X", X, np.shape(self.B))
         return float(np.vdot(self.B, X))
 
     def gradient(self, X: Array) -> Array:
-        require_shape("X", X, np.shape(self.B))
+        checks.require_shape("X", X, np.shape(self.B))
         return np.broadcast_to(self.B, X.shape).copy()
 
     def hessian(self, X: Array, D: Array) -> Array:
@@ -126,10 +117,10 @@ class _GCCA:
     """The sizes, merit and weights of an exact or sampled GCCA problem, and the slices of its views."""
 
     def __init__(self, sizes: tuple[int, ...], merit: Merit, weights: Array | None) -> None:
-        require_sizes(sizes)
+        checks.require_sizes(sizes)
         if len(sizes) < 2:
             raise ValueError(f"GCCA needs at least two views, got the sizes {tuple(sizes)}")
-        require_merit(merit, "slope")
+        checks.require_merit(merit, "slope")
         self.sizes = tuple(sizes)
         self.merit = merit
         self.weights = pair_weights(len(sizes), weights)
@@ -158,8 +149,8 @@ class GCCA(_GCCA):
         self, covariance: Array, sizes: tuple[int, ...], merit: Merit, weights: Array | None = None
     ) -> None:
         covariance = np.asarray(covariance)
-        require_covariance("covariance", covariance)
-        require_sizes(sizes, len(covariance))
+        checks.require_covariance("covariance", covariance)
+        checks.require_sizes(sizes, len(covariance))
         super().__init__(sizes, merit, weights)
         self.covariance = covariance
 
@@ -183,14 +174,14 @@ class GCCA(_GCCA):
         return self.merit.lipschitz * float(np.linalg.norm(cross, 2))
 
     def value(self, X: Array) -> float:
-        require_shape("X", X, (len(self.covariance), "p"))
+        checks.require_shape("X", X, (len(self.covariance), "p"))
         t = {pair: self._inner(*pair, X, X) for pair in self.pairs}
         return -sum(float(self.weights[pair] * self.merit.value(t[pair]).sum()) for pair in t)
 
     def gradient(self, X: Array) -> Array:
         """Gradient of f: block i is ``-2 sum_j c_ij S_ij X_j diag(g'(t_ij))``."""
-        require_floats("X", X)
-        require_shape("X", X, (len(self.covariance), "p"))
+        checks.require_floats("X", X)
+        checks.require_shape("X", X, (len(self.covariance), "p"))
         G = np.zeros_like(X)
         for i, j in self.pairs:
             slope = self.merit.slope(self._inner(i, j, X, X))
@@ -199,9 +190,9 @@ class GCCA(_GCCA):
 
     def hessian(self, X: Array, D: Array) -> Array:
         """Hessian of f at X applied to D (where |t_ij| = mu in no column)."""
-        require_floats("X", X)
-        require_shape("X", X, (len(self.covariance), "p"))
-        require_shape("D", D, (len(self.covariance), "p"))
+        checks.require_floats("X", X)
+        checks.require_shape("X", X, (len(self.covariance), "p"))
+        checks.require_shape("D", D, (len(self.covariance), "p"))
         H = np.zeros_like(X)
         for i, j in self.pairs:
             t = self._inner(i, j, X, X)
@@ -280,7 +271,7 @@ def pair_weights(m: int, weights: Array | None) -> Array:
     """Validated c_ij of shape (m, m); ones where none are given."""
     if weights is None:
         return np.ones((m, m))
-    require_real("weights", weights)
-    require_shape("weights", weights, (m, m), "one c_ij per pair of views")
-    require_symmetric("weights", weights)
+    checks.require_real("weights", weights)
+    checks.require_shape("weights", weights, (m, m), "one c_ij per pair of views")
+    checks.require_symmetric("weights", weights)
     return np.asarray(weights, dtype=float)

@@ -81,9 +81,10 @@ def call(capsys):
 
 
 def test_a_filter_keeps_the_experiments_that_have_all_its_values(monkeypatch):
-    other = replace(SMALL, table="ta:fvalmn", merit="huber")
-    monkeypatch.setattr(cli, "EXPERIMENTS", {SMALL.table: SMALL, other.table: other})
-    assert cli.chosen("") == [SMALL, other] == cli.chosen("dataset=digits")
+    other, own = replace(SMALL, table="ta:fvalmn", merit="huber"), replace(SMALL, table="", dataset="mine")
+    monkeypatch.setattr(cli, "EXPERIMENTS", {one.table: one for one in (SMALL, other, own)})
+    assert cli.chosen("") == [SMALL, other, own] and cli.chosen("dataset=mine") == [own]
+    assert cli.chosen("dataset=digits") == [SMALL, other]
     for only in ("dataset=digits,merit=huber", " dataset = digits , merit=huber ", "table=ta:fvalmn,", "table=7"):
         assert cli.chosen(only) == [other], only
     for only in ("table=0", "table=9", "table=ta:fvalmd", "merit=hubert", "data=digits", "merit=huber,merit=identity"):

@@ -55,7 +55,7 @@ def test_a_write_that_fails_keeps_the_old_content_and_says_what_to_do(tmp_path, 
     if old:
         write_atomically(path, old)
     monkeypatch.setattr(files.os, step, fail)
-    words = r"(No space left on device|File too large): '.*file\.csv'; make room .*; then the same command|^$"
+    words = r"(No space left on device|File too large): '.*file\.csv'; make room.*; then the same command|^$"
     with pytest.raises(type(error), match=words):
         write_atomically(path, "new")
     assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == ([("file.csv", old)] if old else [])
@@ -71,7 +71,7 @@ def test_a_folder_that_takes_no_files_is_reported_with_the_way_out(tmp_path, mon
     monkeypatch.setattr(*((os, "mkdir") if step == "mkdir" else (files.tempfile, "mkstemp")), read_only)
     with pytest.raises(OSError) as caught:
         write_atomically(tmp_path / "new" / "file.csv" if step == "mkdir" else tmp_path / "file.csv", "content")
-    assert caught.value.errno == errno.EROFS and "file.csv'; make room and its folder writable" in str(caught.value)
+    assert caught.value.errno == errno.EROFS and "file.csv'; make room, make its folder writable" in str(caught.value)
     assert ("or set CDFSG_CACHE_DIR" in str(caught.value)) == inside and "temporary name" not in str(caught.value)
 
 
@@ -83,6 +83,20 @@ def test_what_a_killed_writer_left_is_swept_away_if_it_is_old_enough_and_nothing
     assert sorted(os.listdir(tmp_path)) == ["mine.tmp", "new.cdfsg.tmp", "x.csv"]
     files.sweep(tmp_path, tmp_path / "missing")
     assert sorted(os.listdir(tmp_path)) == ["mine.tmp", "x.csv"]
+
+
+def test_a_file_that_is_swept_away_before_it_is_renamed_is_written_again(tmp_path, monkeypatch):
+    plain, swept = os.replace, []
+
+    def late(temporary, target):
+        if not swept:
+            files.sweep(tmp_path)
+            swept.append(temporary)
+        plain(temporary, target)
+
+    monkeypatch.setattr(os, "replace", late)
+    write_atomically(tmp_path / "x", "new")
+    assert (tmp_path / "x").read_text() == "new" and os.listdir(tmp_path) == ["x"] and swept
 
 
 @pytest.mark.parametrize("content", [b"", b"1,2\n", "PCC⋆\n", b"\x93NUMPY\x00# sha256:"])

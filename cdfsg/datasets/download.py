@@ -64,6 +64,7 @@ def obtain(name: str, checksum: str, sources: Sequence[Source], *remedies: str) 
     packages that download are not installed.
     """
     path = data_dir() / name
+    sweep(path.parent, age=3600)  # other processes may fetch the same
     if path.exists():
         try:
             verify(path, checksum)
@@ -76,12 +77,11 @@ def obtain(name: str, checksum: str, sources: Sequence[Source], *remedies: str) 
         raise DownloadError(f"{path} is not here; get it by make data")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        sweep(path.parent, age=3600)  # other processes may fetch the same
         tempfile.TemporaryFile(dir=path.parent).close()  # before anything is fetched in vain
         data = _first(path, checksum, sources, remedies)
         write_atomically(path, data)
     except OSError as error:
-        remedy = f"make room and its folder writable, or set {ENVIRONMENT} to another folder"
+        remedy = f"make room, make its folder writable, or set {ENVIRONMENT} to another folder"
         raise DownloadError(f"cannot write {path}: {error}; {remedy}") from error
     say(f"{path} is in place, {len(data)} bytes, {checksum}")
     return path

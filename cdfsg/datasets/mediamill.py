@@ -162,12 +162,14 @@ def _read_arff(content: bytes) -> np.ndarray:
     text = re.sub(r"(?m)^%.*", "", content.decode("ascii"))
     header, rows = re.split(r"(?im)^\s*@data\s*$", text, maxsplit=1)
     is_label = np.array([kind.startswith("{") for kind in _ATTRIBUTE.findall(header)])
+    if len(is_label) != len(re.findall(r"(?im)^\s*@attribute\b", header)):
+        raise ValueError("its header has attributes that are neither numeric nor {0,1}")
     if "{" in rows:  # as LIBSVM's, ``0 0:0.25 2:1``
         pairs = re.sub(r"(\d+)\s+([^\s,}]+)\s*,?", r"\1:\2 ", rows)
         stream = io.BytesIO(re.sub(r"(?m)^\s*\{(.*)\}", r"0 \1", pairs).encode())
         table = load_svmlight_file(stream, n_features=len(is_label), zero_based=True)[0].toarray()
     else:
-        table = np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2)
+        table = np.loadtxt(io.StringIO(rows), delimiter=",", comments=None, ndmin=2)
     return side_by_side(table[:, ~is_label], table[:, is_label])
 
 

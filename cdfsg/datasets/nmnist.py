@@ -56,6 +56,8 @@ def degrade(images: np.ndarray) -> np.ndarray:
     So the ratios are decibels below a signal of power 1 with pixels in [0, 1], as MATLAB's ``awgn``
     assumes; the images were transposed when they were blurred (MATLAB fills matrices by columns),
     which is 75 degrees on the upright image; and halved pixels were rounded before noise was added.
+    The choice matters: the sum of the five largest generalised eigenvalues of the three-view GCCA, the optimum of
+    -Fval, is 9.709 here, and was 9.987 with the power of each image, upright blur and no such rounding.
 
     The images are uint8 of shape (N, 28, 28), upright on black; the result has shape (N, 2352).
     """
@@ -125,10 +127,12 @@ def _read_mat(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:
     try:
         raw = path.read_bytes()
         content = read_matlab(raw, {"train_x": _IMAGES * _PIXELS, "train_y": _IMAGES * _DIGITS})
-    except Exception as error:  # a damaged file can raise nearly anything
+    except OSError as error:
         remedy = f"{ENVIRONMENT} should name a folder with {', '.join(FILES)}"
-        found = f"{path}: not a MATLAB file that can be read ({error})"
-        raise ValueError(f"{found}; {remedy}; unset it to make n-MNIST of MNIST") from error
+        raise OSError(f"{path}: {error.strerror}; {remedy}") from error
+    except Exception as error:  # a damaged file can raise nearly anything
+        remedy = f"get it anew, or unset {ENVIRONMENT} to make n-MNIST of MNIST"
+        raise ValueError(f"{path}: not a MATLAB file that can be read ({error}); {remedy}") from error
     pixels = content.get("train_x")
     if pixels is None or pixels.shape != (_IMAGES, _PIXELS) or pixels.dtype != np.uint8:
         found = "no train_x" if pixels is None else f"train_x is {pixels.dtype} of shape {pixels.shape}"

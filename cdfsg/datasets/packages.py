@@ -112,7 +112,9 @@ def _client(settings: dict[str, str]) -> "PyPIClient":
     from unearth.fetchers import PyPIClient
 
     bundle = settings.get("cert") or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
-    trust = ssl.create_default_context(cafile=bundle) if bundle else httpx2.create_ssl_context()
+    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if bundle else httpx2.create_ssl_context()
+    if bundle:
+        trust.load_verify_locations(**{"capath" if os.path.isdir(bundle) else "cafile": bundle})
     if settings.get("client-cert"):
         trust.load_cert_chain(settings["client-cert"])
     client = PyPIClient(

@@ -21,7 +21,7 @@ def valid(parameters: Mapping[str, Any]) -> dict[str, Any]:
     require_not_negative(tol=given.tol)
     require_flag(center=given.center, scale=given.scale, shuffle=given.shuffle)
     make_merit(given.merit, given.mu)
-    if given.algorithm not in algorithms:
+    if not (isinstance(given.algorithm, str) and given.algorithm in algorithms):
         raise ValueError(f"algorithm must be one of {', '.join(algorithms)}, got {given.algorithm!r}")
     if not (isinstance(given.batch_size, str) and given.batch_size == "auto"):
         require_whole("batch_size", given.batch_size, 2, what="or 'auto'")
@@ -35,7 +35,7 @@ def valid(parameters: Mapping[str, Any]) -> dict[str, Any]:
         expected = "two or more widths, as (392, 392), 'halves' or None"
         raise ValueError(f"view_sizes must be {expected}, got {given.view_sizes!r}")
     try:
-        check_random_state(given.random_state)
+        check_random_state("True" if isinstance(given.random_state, bool) else given.random_state)
     except ValueError as error:
         expected = "None, a whole number in 0..2**32 - 1, or a RandomState"
         raise ValueError(f"random_state must be {expected}, got {given.random_state!r}") from error
@@ -48,4 +48,4 @@ def valid(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _are_sizes(value: Any) -> bool:
     if isinstance(value, str):
         return value == "halves"
-    return isinstance(value, Sequence | np.ndarray) and len(value) > 1 and all(is_whole(size, 1) for size in value)
+    return isinstance(value, Sequence | np.ndarray) and np.size(value) > 1 and all(is_whole(size, 1) for size in value)

@@ -78,8 +78,10 @@ class Instance:
 
     def __str__(self) -> str:
         low, high = self.spectrum
-        beta = f"{self.h.beta / self.threshold:.3g} beta~".removeprefix("1 ")
-        return f"{self.kind} f, n = {self.n}, p = {self.p}, cond M = {high / low:.2g}, beta = {beta}"
+        known = low > 1e-12 * high and self.kind != "huber"
+        beta = f"{self.h.beta / self.threshold:.3g} beta~".removeprefix("1 ") if known else f"{self.h.beta:.3g}"
+        condition = f"{high / low:.2g}" if low > 1e-12 * high else "inf"
+        return f"{self.kind} f, n = {self.n}, p = {self.p}, cond M = {condition}, beta = {beta}"
 
     @property
     def L_g(self) -> float:

@@ -217,7 +217,8 @@ def exact_lipschitz(toy: FinitePencil, beta: float, tau_x: float, tau_y: float) 
     L_h = np.abs(gradient.deriv()(np.clip([*turning, -tau_x, tau_x], -tau_x, tau_x))).max()
     a, m, y = toy.A_xi.ravel()[:, None, None], toy.M_theta.ravel()[:, None], np.array([-tau_y, tau_y])
     linear, cubic = 2 * beta * m * y - a * (3 - y) / 2, a * m / 2
-    x = np.stack([0 * linear + tau_x, np.sqrt(np.clip(-linear / (3 * cubic), 0, tau_x**2))])
+    turning = np.divide(-linear, 3 * cubic, out=np.zeros_like(linear), where=cubic != 0)
+    x = np.stack([0 * linear + tau_x, np.sqrt(np.clip(turning, 0, tau_x**2))])
     return float(L_h), float(np.abs(x * (linear + cubic * x**2)).max())
 
 

@@ -64,9 +64,10 @@ def labelled(labels: Sequence[str]) -> list[Statement]:
 
 def differences(checks: Sequence[Check], rows: dict[str, dict[str, str]]) -> list[str]:
     """Where the checks and the record differ, in words."""
-    found, told = ({check.statement: check.verdict for check in checks}, {name: rows[name]["verdict"] for name in rows})
+    found = {check.statement: check.verdict for check in checks}
+    told = {name: row["verdict"] for name, row in rows.items()}
     return [
-        f"{name} is recorded as {told.get(name, 'nothing')!r} but found to be {found.get(name, 'nothing')!r}"
+        f"{name}: {told.get(name, 'nothing')} on record, {found.get(name, 'nothing')} found"
         for name in dict.fromkeys([*found, *told]) if found.get(name) != told.get(name)
     ]
 

@@ -38,6 +38,8 @@ def failed(*sources):
 def test_a_file_is_fetched_into_a_new_folder_once(serve, folder):
     path = obtain("x", SHA, [http(serve(gzip.compress(GOOD)), gzip.decompress)])
     assert path == folder / "x" and path.read_bytes() == GOOD
+    (folder / "xabc.cdfsg.tmp").touch()
+    os.utime(folder / "xabc.cdfsg.tmp", (0, 0))  # of a download that was killed
     assert obtain("x", MD5, [NEVER]) == path and os.listdir(folder) == ["x"]
 
 

@@ -271,6 +271,7 @@ def test_a_malformed_row_is_refused_with_the_name_of_the_file(small, name, row):
         *(("x.arff", ARFF.replace(*change, 1).encode())
           for change in (("a numeric", "a string"), ("a numeric", "a {0,1,2}"), ("a numeric", "a {0,1}"),
                          ("@data", "@date"))),
+        ("x.arff", SPARSE.replace("@attribute", "@attribute id string\n@attribute", 1).encode()),
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_such_table_is_refused_by_its_name(small, name, content):

@@ -165,9 +165,9 @@ def recorded(**verdicts):
 def test_a_verdict_that_changed_and_what_is_missing_on_either_side_is_said_in_words():
     found = statements.differences([Check("a", FALSE, 1, 0.0), Check("b", HOLDS, 1, 0.0)], recorded(a=HOLDS, c=HOLDS))
     assert found == [
-        "a is recorded as 'holds' but found to be 'false'",
-        "b is recorded as 'nothing' but found to be 'holds'",
-        "c is recorded as 'holds' but found to be 'nothing'",
+        "a: holds on record, false found",
+        "b: nothing on record, holds found",
+        "c: holds on record, nothing found",
     ]
 
 
@@ -176,7 +176,7 @@ def test_the_report_fails_where_a_verdict_differs_from_the_record_and_can_write_
     monkeypatch.setattr(statements, "EVERY", (entry,))
     monkeypatch.setitem(statements.STATEMENTS, "a", entry)
     monkeypatch.setattr(statements, "recorded", lambda: recorded(a=FALSE))
-    with pytest.raises(ValueError, match="a is recorded as 'false' but found to be 'holds'"):
+    with pytest.raises(ValueError, match="a: false on record, holds found"):
         statements.report(1)
     monkeypatch.setattr(statements, "PAPER", tmp_path)
     monkeypatch.setattr(statements, "recorded", lambda: recorded(a=HOLDS))

@@ -33,7 +33,7 @@ BETA_PANELS = {"ta:pcctimemn": "Figure 1 (a) and (b)", "ta:fvalmn": "Figure 2 (a
 
 def table_name(table: str) -> str:
     """Name of a table as printed, such as "Table 4"."""
-    return f"Table {TABLES.index(table) + 1}"
+    return f"Table {TABLES.index(table) + 1}" if table in TABLES else "no table of the paper"
 
 
 @dataclass(frozen=True)
