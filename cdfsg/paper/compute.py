@@ -86,8 +86,8 @@ def compute(job: Job) -> pd.DataFrame:
         lines = pd.concat([pd.concat(runs, ignore_index=True), numbers], axis=1)
         frames.append(lines.assign(samples=at[0] * job.batch_size))
     frame = pd.concat(frames, ignore_index=True)
-    numbers = frame.select_dtypes("float").columns
-    frame[numbers] = frame[numbers].map("{:.8g}".format).astype(float)  # beyond is rounding of single precision
+    floats = frame.select_dtypes("float").columns
+    frame[floats] = frame[floats].map("{:.8g}".format).astype(float)  # beyond is rounding of single precision
     frame = frame.assign(
         **{name: value for name, value in vars(job).items() if name in records.JOB},
         beta=protocol.beta, lanes=job.lanes, provenance=views.provenance.kind, key=key_of(job),

@@ -185,7 +185,8 @@ def enumerate_paths(run: Run, X0: Array, B0: Array | float = 0.0) -> tuple[Array
 
 def means_and_constants(run: Run, states: Iterator[Any]) -> tuple[Array, Constants]:
     """``E||grad h(X_k)||^2`` over the lanes of each state, and the constants, the largest that are seen."""
-    solver, toy, beta, means, sizes, J_0, gap = run.solver, run.toy, run.solver.beta, [], [], 0.0, 0.0
+    solver, toy, beta = run.solver, run.toy, run.solver.beta
+    means, sizes, J_0, gap = [], [], 0.0, 0.0
     for k, state in enumerate(states):
         slopes = toy.gradient_of_h(state.X, beta)
         means.append((norm(slopes) ** 2).mean())
