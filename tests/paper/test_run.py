@@ -149,7 +149,7 @@ def test_a_curve_whose_lanes_all_diverge_keeps_its_later_points():
 MATHEMATICS = ("linalg.py", "metrics.py", "penalty.py", "problems.py", "checks.py", "merits/")
 
 
-def test_a_job_passes_at_most_51_functions_of_ours_besides_the_mathematics(tmp_path):
+def test_a_job_passes_at_most_49_functions_of_ours_besides_the_mathematics(tmp_path):
     compute(JOB)  # the data are loaded once for all jobs
     passed = set()
 
@@ -164,4 +164,4 @@ def test_a_job_passes_at_most_51_functions_of_ours_besides_the_mathematics(tmp_p
         run_jobs([JOB], tmp_path, 1)
     finally:
         sys.setprofile(None)
-    assert len(passed) <= 51, sorted(passed)
+    assert len(passed) <= 49, sorted(passed)
