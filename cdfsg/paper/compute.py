@@ -80,11 +80,10 @@ def compute(job: Job) -> pd.DataFrame:
         ends.append(curve.points() if curve else [(steps, result.X, tracker)])
         seed = np.nan if order is None else float(order)
         runs.append(settings.assign(order=seed, start=start, stopped_at=result.stopped_at, seconds=result.seconds))
-    frames = []
+    starts, frames = pd.concat(runs, ignore_index=True), []
     for at, X, Y in (zip(*point, strict=True) for point in zip(*ends, strict=True)):
         numbers = evaluate(job, solver, np.concatenate(X), None if job.trace_points else np.concatenate(Y))
-        lines = pd.concat([pd.concat(runs, ignore_index=True), numbers], axis=1)
-        frames.append(lines.assign(samples=at[0] * job.batch_size))
+        frames.append(pd.concat([starts, numbers], axis=1).assign(samples=at[0] * job.batch_size))
     frame = pd.concat(frames, ignore_index=True)
     floats = frame.select_dtypes("float").columns
     frame[floats] = frame[floats].map("{:.8g}".format).astype(float)  # beyond is rounding of single precision
